@@ -1,0 +1,4 @@
+"""Which node for which pod: the pure decision, and the loop that binds.
+
+Start with: `decide.py`.
+"""
