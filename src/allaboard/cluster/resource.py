@@ -90,8 +90,17 @@ class Resource:
     convert: Callable[[list[Json], str], Awaitable[list[Json]]] | None = None
     # specReplicasPath, statusReplicasPath, labelSelectorPath where `scale` is served
     scale_paths: tuple[str, str, str] | None = None
+    # conditions of a Table row (`Completed` pods and jobs), beside its cells
+    row_conditions: Callable[[Json], list[Json]] | None = None
+    # another resource's key when both show the same stored objects (events.k8s.io and core Events);
+    # these two turn a stored object into this one's shape and back, without changing the original
+    stored_as: str = ""
+    from_stored: Callable[[Json], Json] | None = None
+    to_stored: Callable[[Json], Json] | None = None
 
     @property
     def key(self) -> str:
         """The name under which the store files it: `pods`, `jobs.batch`."""
+        if self.stored_as:
+            return self.stored_as
         return f"{self.plural}.{self.group}" if self.group else self.plural
