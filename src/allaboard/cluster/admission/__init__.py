@@ -1,4 +1,5 @@
-"""Who may change or refuse a write before it is stored: built-in plugins and webhooks, in order.
+"""Admission: what may change or refuse a write after it was understood and before it is stored.
 
-Start with: `chain.py`.
+May import the store, resources, schemas and kinds of this cluster, `client`, `api` and the clock;
+never the server. Start with `chain.py`, the order of things and the interface of a plugin.
 """
