@@ -1,0 +1,127 @@
+"""What all built-in kinds have in common: metadata rules, generation, status kept apart.
+
+A kind overrides the four hooks at the end; the rest is the same for all of them.
+"""
+
+from collections.abc import Callable
+
+from allaboard.api import names
+from allaboard.api.fields import FieldError
+from allaboard.api.meta import Json
+from allaboard.cluster.kinds.metadata import validate_metadata, validate_metadata_update
+
+
+class KindStrategy:
+    """The generic rules. Attributes say how a kind deviates; hooks say what it adds."""
+
+    allow_create_on_update = False
+    allow_unconditional_update = True
+    namespaced = True
+    has_status = False
+    has_generation = False
+    # top-level fields that count as the specification when generations are counted
+    spec_fields: tuple[str, ...] = ("spec",)
+    name_problems: Callable[[str], list[str]] = staticmethod(names.subdomain_problems)
+
+    def __init__(self, *, namespaced: bool = True, has_status: bool = False) -> None:
+        self.namespaced = namespaced
+        self.has_status = has_status
+
+    def default(self, obj: Json) -> None:
+        self.default_spec(obj)
+
+    def prepare_create(self, obj: Json) -> None:
+        if self.has_status:
+            self.reset_status(obj)
+        if self.has_generation:
+            obj["metadata"]["generation"] = 1
+        else:
+            obj["metadata"].pop("generation", None)
+
+    def prepare_update(self, obj: Json, old: Json, subresource: str) -> None:
+        if subresource == "status":
+            self._keep_all_but_status(obj, old)
+        elif self.has_status:
+            _keep(obj, old, "status")
+        self._count_generation(obj, old)
+
+    def validate_create(self, obj: Json) -> list[FieldError]:
+        errors = validate_metadata(obj["metadata"], self.namespaced, self.name_problems)
+        errors += self.validate(obj)
+        return errors
+
+    def validate_update(self, obj: Json, old: Json, subresource: str) -> list[FieldError]:
+        errors = validate_metadata_update(obj["metadata"], old["metadata"])
+        if subresource == "status":
+            if obj.get("status") != old.get("status"):
+                errors += self.validate_status(obj, old)
+        else:
+            errors += self.validate_change(obj, old, subresource)
+        return errors
+
+    def warnings(self, obj: Json, old: Json | None) -> list[str]:
+        del obj, old
+        return []
+
+    def _keep_all_but_status(self, obj: Json, old: Json) -> None:
+        """A status write changes status and bookkeeping; labels and spec come from the old one."""
+        new_meta = obj["metadata"]
+        for key in [k for k in obj if k not in old and k != "status"]:
+            del obj[key]
+        for key, value in old.items():
+            if key != "status" and key != "metadata":
+                obj[key] = value
+        kept = self.status_metadata(new_meta, old["metadata"])
+        for key in ("resourceVersion", "uid", "managedFields"):
+            if key in new_meta:
+                kept[key] = new_meta[key]
+            else:
+                kept.pop(key, None)
+        obj["metadata"] = kept
+
+    def _count_generation(self, obj: Json, old: Json) -> None:
+        generation = old["metadata"].get("generation")
+        meta = obj["metadata"]
+        if self.has_generation and any(obj.get(f) != old.get(f) for f in self.spec_fields):
+            generation = (generation or 0) + 1
+        if generation is None:
+            meta.pop("generation", None)
+        else:
+            meta["generation"] = generation
+
+    # --- hooks -------------------------------------------------------------------------------
+
+    def default_spec(self, obj: Json) -> None:
+        """Fill what the author left out."""
+
+    def reset_status(self, obj: Json) -> None:
+        """The status of a new object; without a rule of its own it has none."""
+        obj["status"] = {}
+
+    def status_metadata(self, new: Json, old: Json) -> Json:
+        """The metadata a status write may store: the old, for nearly all kinds."""
+        del new
+        return dict(old)
+
+    def validate(self, obj: Json) -> list[FieldError]:
+        """What is wrong with a new object besides its metadata."""
+        del obj
+        return []
+
+    def validate_change(self, obj: Json, old: Json, subresource: str) -> list[FieldError]:
+        """What is wrong with a change of anything but status."""
+        del subresource
+        if all(obj.get(f) == old.get(f) for f in self.spec_fields):
+            return []
+        return self.validate(obj)
+
+    def validate_status(self, obj: Json, old: Json) -> list[FieldError]:
+        del obj, old
+        return []
+
+
+def _keep(obj: Json, old: Json, key: str) -> None:
+    if key in old:
+        obj[key] = old[key]
+    else:
+        obj.pop(key, None)
