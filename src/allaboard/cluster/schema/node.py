@@ -37,6 +37,11 @@ class Schema:
     # how strategic merge patch treats it
     patch_strategy: tuple[str, ...] = ()  # of merge, replace, retainKeys
     patch_merge_key: str = ""
+    # how Go writes it back: what is left out when empty
+    go: str = ""  # Go type as messages print it, e.g. []v1.Container
+    pointer: bool = False  # tells absent from zero
+    always: bool = False  # written even when empty (no omitempty)
+    omit_zero: bool = False  # a struct that is left out when all of it is empty
     preserve_unknown: bool = False
     embedded: bool = False  # x-kubernetes-embedded-resource
     source: dict[str, Any] | None = None  # a custom resource's own schema, as it was given
