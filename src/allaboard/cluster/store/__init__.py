@@ -1,4 +1,29 @@
 """Where objects live: records by key, one total order of changes, watches, and the log on disk.
 
-Start with: `store.py`.
+Imports `api` and `clock` only. Start with: `store.py`; then `history.py` (what is remembered),
+`watch.py` (who is told).
 """
+
+from allaboard.cluster.store.errors import (
+    Compacted,
+    StoreConflict,
+    StoreFailed,
+    StoreLocked,
+    StoreUnreadable,
+)
+from allaboard.cluster.store.records import Change, Record, same_content
+from allaboard.cluster.store.store import Store
+from allaboard.cluster.store.watch import Watch
+
+__all__ = [
+    "Change",
+    "Compacted",
+    "Record",
+    "Store",
+    "StoreConflict",
+    "StoreFailed",
+    "StoreLocked",
+    "StoreUnreadable",
+    "Watch",
+    "same_content",
+]
