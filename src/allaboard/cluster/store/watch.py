@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Watch:
     """An async iterator of `Change`; `take()` and `wait()` serve readers who work in batches."""
 
-    __slots__ = ("_after", "_chain", "_cursor", "_future", "_store", "closed")
+    __slots__ = ("_after", "_chain", "_cursor", "_future", "_interrupted", "_store", "closed")
 
     def __init__(self, store: "Store", chain: Chain, after: int) -> None:
         self._store = store
@@ -27,6 +27,7 @@ class Watch:
         self._after = after  # the newest revision delivered, or the one asked for
         self._cursor = chain.after(after)
         self._future: asyncio.Future[None] | None = None
+        self._interrupted = False
         self.closed = False
         chain.users += 1
 
@@ -61,8 +62,11 @@ class Watch:
         return changes
 
     async def wait(self) -> None:
-        """Return when `take()` has something, or the watch is closed."""
+        """Return when `take()` has something, or the watch is closed or interrupted."""
         while not self.closed:
+            if self._interrupted:
+                self._interrupted = False
+                return
             self._check_not_forgotten()
             self._store.attach_loop()
             if self._cursor < self._chain.end:
@@ -96,6 +100,12 @@ class Watch:
         self.closed = True
         self._chain.users -= 1
         self._chain.waiters.pop(self, None)
+        if self._future is not None and not self._future.done():
+            self._future.set_result(None)
+
+    def interrupt(self) -> None:
+        """Make the reader's `wait()` return although nothing happened: it has something to say."""
+        self._interrupted = True
         if self._future is not None and not self._future.done():
             self._future.set_result(None)
 
