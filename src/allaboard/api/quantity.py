@@ -212,7 +212,7 @@ def _interpret(suffix: str) -> tuple[int, Notation]:
 
 def _ceil_shift(amount: int, places: int) -> int:
     """amount × 10^places, rounded up; amount is not negative."""
-    return amount * 10**places if places >= 0 else -(-amount // 10**-places)
+    return amount * int(10**places) if places >= 0 else -(-amount // int(10**-places))
 
 
 def _divide_away(amount: int, divisor: int) -> int:

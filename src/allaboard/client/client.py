@@ -1,8 +1,9 @@
 """The verbs: how does a program read and change objects on an API server?
 
 Every verb takes *what* it is about: a typed view (`Pod`), then answers are views, or a plain
-`Kind`, then answers are plain data. Reads of one object raise `NotFound` (`get`) or return None (`find`).
-Writes carry our field manager. A view knows only part of its kind, so `update` takes plain data.
+`Kind`, then answers are plain data. Reads of one object raise `NotFound` (`get`) or return None
+(`find`). Writes carry our field manager. A view knows only part of its kind, so `update` takes
+plain data.
 
 `on_write` hears of every change that the server confirmed; the runtime's read-your-writes hangs
 there. Answers are shared with caches and, in process, with the store: never change them.
@@ -24,6 +25,8 @@ from allaboard.client.transport import Request, Response, Transport
 T = TypeVar("T", bound=Object)
 V = TypeVar("V")
 PatchKind = Literal["merge", "json", "strategic"]
+
+Patch = Json | list[Json]
 
 _PATCH_TYPES: Mapping[str, str] = {
     "merge": "application/merge-patch+json",
@@ -234,7 +237,7 @@ class Client:
         what: type[T],
         name: str,
         namespace: str = "",
-        patch: "Json | list[Json]" = ...,
+        patch: Patch = ...,
         kind: PatchKind = "merge",
         subresource: str = "",
     ) -> T: ...
@@ -244,7 +247,7 @@ class Client:
         what: Kind,
         name: str,
         namespace: str = "",
-        patch: "Json | list[Json]" = ...,
+        patch: Patch = ...,
         kind: PatchKind = "merge",
         subresource: str = "",
     ) -> Json: ...
@@ -253,7 +256,7 @@ class Client:
         what: type[T] | Kind,
         name: str,
         namespace: str = "",
-        patch: "Json | list[Json] | None" = None,
+        patch: Patch | None = None,
         kind: PatchKind = "merge",
         subresource: str = "",
     ) -> T | Json:

@@ -56,7 +56,7 @@ class Retries:
         return None
 
     def _pause_s(self, attempt: int) -> float:
-        longest = min(self.longest_s, self.first_s * 2 ** (attempt - 1))
+        longest = min(self.longest_s, self.first_s * float(2 ** (attempt - 1)))
         return longest * (0.5 + 0.5 * self.rng.random())
 
 
