@@ -13,29 +13,11 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from allaboard.api.meta import Json
+from allaboard.api.names import label_key_problems, label_value_problems
 
 Labels = Mapping[str, str]
 Predicate = Callable[[Labels], bool]
 
-_NAME_RULE: Final = (
-    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
-    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
-    "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-)
-_VALUE_RULE: Final = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
-    "and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or "
-    "'12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-)
-_SUBDOMAIN_RULE: Final = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
-    "'.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
-    "for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
-_NAME: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
-_SUBDOMAIN: Final = re.compile(
-    r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII
-)
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 _SPACE: Final = " \t\r\n"
 _SYMBOLS: Final = ("==", "!=", "=", "!", "(", ")", ",", ">", "<")
@@ -44,41 +26,6 @@ _OPERATORS: Final = {"=", "==", "!=", "in", "notin", ">", "<"}
 
 class SelectorError(ValueError):
     """The selector cannot be understood; the message is the API server's."""
-
-
-def check_label_key(key: str) -> list[str]:
-    """What is wrong with a label key (or any qualified name), in the server's words."""
-    prefix, slash, name = key.rpartition("/")
-    if "/" in prefix:
-        return [
-            f"a valid label key {_NAME_RULE} with an optional DNS subdomain prefix and '/' "
-            "(e.g. 'example.com/MyName')"
-        ]
-    errors: list[str] = []
-    if slash:
-        if not prefix:
-            errors.append("prefix part must be non-empty")
-        else:
-            if len(prefix.encode()) > 253:
-                errors.append("prefix part must be no more than 253 bytes")
-            if not _SUBDOMAIN.fullmatch(prefix):
-                errors.append(f"prefix part {_SUBDOMAIN_RULE}")
-    if not name:
-        errors.append("name part must be non-empty")
-    elif len(name.encode()) > 63:
-        errors.append("name part must be no more than 63 bytes")
-    if not _NAME.fullmatch(name):
-        errors.append(f"name part {_NAME_RULE}")
-    return errors
-
-
-def check_label_value(value: str) -> list[str]:
-    errors: list[str] = []
-    if len(value.encode()) > 63:
-        errors.append("must be no more than 63 bytes")
-    if value and not _NAME.fullmatch(value):
-        errors.append(_VALUE_RULE)
-    return errors
 
 
 class Requirement(NamedTuple):
@@ -177,7 +124,7 @@ NOTHING: Final[Selector] = _Nothing()
 def requirement(key: str, operator: str, values: Iterable[str] = ()) -> Requirement:
     """A checked requirement; values are kept sorted and unique, as the server keeps them."""
     values = tuple(sorted(set(values)))
-    errors = [_invalid("key", key, "; ".join(e))] if (e := check_label_key(key)) else []
+    errors = [_invalid("key", key, "; ".join(e))] if (e := label_key_problems(key)) else []
     if operator in (">", "<"):
         errors += [
             _invalid(f"values[{i}]", v, "for 'Gt', 'Lt' operators, the value must be an integer")
@@ -185,7 +132,7 @@ def requirement(key: str, operator: str, values: Iterable[str] = ()) -> Requirem
             if not _is_int64(v)
         ]
     for i, value in enumerate(values):
-        if faults := check_label_value(value):
+        if faults := label_value_problems(value):
             errors.append(_invalid(f"values[{i}][{key}]", value, "; ".join(faults)))
     if errors:
         raise SelectorError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
@@ -276,7 +223,7 @@ class _Parser:
             token = self.take()
         if not _is_word(token):
             raise SelectorError(f"found '{token}', expected: identifier")
-        if faults := check_label_key(token):
+        if faults := label_key_problems(token):
             raise SelectorError(_invalid("<nil>", token, "; ".join(faults)))
         if absent:
             return requirement(token, "!")
