@@ -50,10 +50,8 @@ def _matching_reason(rule: Json, pod: PodFacts) -> str | None:
 
 
 def _matching_container(codes: Json, status: Json) -> Any:
-    states = (
-        *(status.get("containerStatuses") or ()),
-        *(status.get("initContainerStatuses") or ()),
-    )
+    states = list(status.get("containerStatuses") or ())
+    states += status.get("initContainerStatuses") or ()
     values = codes.get("values") or ()
     for state in states:
         terminated = (state.get("state") or {}).get("terminated")

@@ -129,7 +129,7 @@ def _restarted_too_often(sheet: Sheet) -> bool:
     if sheet.spec["template"]["spec"].get("restartPolicy") != "OnFailure":
         return False
     count = sum(restarts(p) for p in sheet.pods if p.phase in ("Running", "Pending"))
-    return count >= max(1, sheet.spec.get("backoffLimit", 6))
+    return bool(count >= max(1, sheet.spec.get("backoffLimit", 6)))
 
 
 def _seconds_to_deadline(sheet: Sheet, plan: JobPlan) -> float | None:
@@ -193,7 +193,7 @@ def _start_or_stop_pods(sheet: Sheet, plan: JobPlan) -> None:
 
 def _wanted_active(sheet: Sheet) -> int:
     parallelism: int = sheet.spec.get("parallelism", 1)
-    completions = sheet.spec.get("completions")
+    completions: int | None = sheet.spec.get("completions")
     if completions is None:
         # A work queue: one success means that the work is done, and the others wind down.
         return sheet.active if sheet.succeeded > 0 else parallelism
