@@ -1,4 +1,6 @@
 """Custom resources: from a CustomResourceDefinition to a served kind.
 
-Start with: `definitions.py`.
+May import the store, resources, schemas, kinds and admission's webhook client; never the server.
+Start with `definitions.py`, which turns one definition into a `Resource`; `registry.py` keeps the
+set of served ones.
 """
