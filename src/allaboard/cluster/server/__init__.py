@@ -1,4 +1,5 @@
-"""A request's way from bytes to store and back: routing, negotiation, verbs, watch, discovery.
+"""Answers the Kubernetes API: routing, authentication, negotiation, verbs, watch, discovery, HTTP.
 
-Start with: `api.py` (one entry for HTTP and in-process callers), then `writes.py` and `reads.py`.
+May import the store, schema, patching, kinds, crds and admission. Start with `api.py`: one request
+in, one answer or one stream of events out; `http.py` only puts it on the wire.
 """

@@ -1,0 +1,241 @@
+"""Puts the server on the wire: HTTP/1.1 with keep-alive over TLS, on loopback.
+
+Everything a client could use to tie the server up has a bound: the time to send a header or a body,
+the size of a body before and after decompression, requests in flight, and how long a client may take
+to read an answer. Host headers other than ours are refused, so that a web page cannot reach the
+server through a name of its own that resolves to 127.0.0.1.
+"""
+
+import asyncio
+import logging
+import socket
+import ssl
+import zlib
+from collections.abc import Mapping
+from urllib.parse import parse_qsl
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from allaboard.api.errors import ApiError, BadRequest, Forbidden, Timeout, TooManyRequests
+from allaboard.cluster.server.api import ApiServer
+from allaboard.cluster.server.auth import Authenticator, certificate_user
+from allaboard.cluster.server.bodies import too_large
+from allaboard.cluster.server.exchange import ApiRequest, ApiResponse, User, refusal
+
+log = logging.getLogger(__name__)
+LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
+REPEATABLE = ("impersonate-group",)
+HEADER_TIMEOUT_S = 20.0
+KEEPALIVE_S = 75.0
+CHUNK = 65536
+
+
+class HttpServer:
+    """One listening socket in front of an `ApiServer`."""
+
+    def __init__(
+        self, api: ApiServer, authenticator: Authenticator, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self.api = api
+        self.authenticator = authenticator
+        self._tls = tls
+        self._config = api.services.config
+        self._reads = 0
+        self._writes = 0
+        self._server = web.Server(
+            self._handle,
+            handler_cancellation=True,
+            access_log=None,
+            keepalive_timeout=KEEPALIVE_S,
+            lingering_time=2.0,
+            auto_decompress=False,
+            max_line_size=16384,
+            max_field_size=32768,
+        )
+        self._listener: asyncio.Server | None = None
+        self.port = 0
+
+    async def start(self, port: int = 0, host: str = "127.0.0.1") -> int:
+        """Listen and return the port. Only loopback addresses are accepted."""
+        if host not in LOOPBACK:
+            raise ValueError(f"{host} is not a loopback address; the server listens on loopback")
+        loop = asyncio.get_running_loop()
+        self._listener = await loop.create_server(
+            self._server, host.strip("[]"), port, ssl=self._tls, backlog=1024, reuse_address=True,
+            **({"ssl_handshake_timeout": HEADER_TIMEOUT_S} if self._tls else {}),
+        )  # fmt: skip
+        self.port = self._listener.sockets[0].getsockname()[1]
+        return self.port
+
+    async def stop(self, grace_s: float = 2.0) -> None:
+        """Take no more connections, end open watches, let running requests finish."""
+        if self._listener is not None:
+            self._listener.close()
+        await self._server.shutdown(grace_s)
+
+    # --- one request -------------------------------------------------------------------------
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            response = await self._answer(request)
+        except ApiError as error:
+            response = refusal(error)
+        if response.stream is not None:
+            return await self._stream(request, response)
+        return self._whole(request, response)
+
+    async def _answer(self, request: web.BaseRequest) -> ApiResponse:
+        target, _, query = request.message.path.partition("?")
+        headers = lowered(request)
+        self._check_host(request.headers.get("Host", ""))
+        api_request = ApiRequest(request.method, target, parse_query(query), headers)
+        api_request.user = self.authenticator.user_of(headers, self._certificate(request), target)
+        is_write = request.method not in ("GET", "HEAD", "OPTIONS")
+        is_watch = not is_write and ("watch" in api_request.query or "/watch/" in target)
+        if is_watch:
+            return await self.api.handle(api_request)
+        self._enter(is_write)
+        try:
+            async with asyncio.timeout(self._config.request_timeout_s):
+                if request.can_read_body:
+                    api_request.body = await self._body(request, headers)
+                return await self.api.handle(api_request)
+        except TimeoutError:
+            raise Timeout(
+                "Timeout: request did not complete within the allotted timeout", details={}
+            ) from None
+        finally:
+            self._leave(is_write)
+
+    def _enter(self, is_write: bool) -> None:
+        config = self._config
+        if (self._writes if is_write else self._reads) >= (
+            config.max_writes_in_flight if is_write else config.max_reads_in_flight
+        ):
+            raise TooManyRequests(
+                "Too many requests, please try again later.", details={"retryAfterSeconds": 1}
+            )
+        if is_write:
+            self._writes += 1
+        else:
+            self._reads += 1
+
+    def _leave(self, is_write: bool) -> None:
+        if is_write:
+            self._writes -= 1
+        else:
+            self._reads -= 1
+
+    async def _body(self, request: web.BaseRequest, headers: Mapping[str, str]) -> bytes:
+        limit = self._config.max_body_bytes
+        if request.content_length is not None and request.content_length > limit:
+            raise too_large(limit)
+        parts: list[bytes] = []
+        size = 0
+        async for chunk in request.content.iter_any():
+            size += len(chunk)
+            if size > limit:
+                raise too_large(limit)
+            parts.append(chunk)
+        body = b"".join(parts)
+        encoding = headers.get("content-encoding", "").lower()
+        if encoding in ("", "identity"):
+            return body
+        if encoding != "gzip":
+            raise BadRequest(f"the content encoding {encoding[:50]!r} is not served; use gzip")
+        return gunzip(body, limit)
+
+    def _check_host(self, host: str) -> None:
+        """Loopback names and the configured ones, with or without a port."""
+        name = host.rpartition(":")[0] if not host.endswith("]") and ":" in host else host
+        if name.lower() in LOOPBACK or name.lower() in self._config.hosts:
+            return
+        raise Forbidden(f"the Host header {host[:100]!r} is not one of this server's names")
+
+    def _certificate(self, request: web.BaseRequest) -> User | None:
+        if self._tls is None or request.transport is None:
+            return None
+        return certificate_user(request.transport.get_extra_info("peercert"))
+
+    # --- answers -----------------------------------------------------------------------------
+
+    def _whole(self, request: web.BaseRequest, response: ApiResponse) -> web.StreamResponse:
+        body = response.to_bytes()
+        answer = web.Response(status=response.status, body=body)
+        answer.headers["Content-Type"] = response.content_type
+        answer.headers["Cache-Control"] = "no-cache, private"
+        for name, value in response.headers:
+            answer.headers.add(name, value)
+        if response.status == 204:
+            del answer.headers["Content-Type"]
+        if len(body) > 131072 and "gzip" in request.headers.get("Accept-Encoding", ""):
+            answer.enable_compression(web.ContentCoding.gzip)
+        return answer
+
+    async def _stream(self, request: web.BaseRequest, response: ApiResponse) -> web.StreamResponse:
+        assert response.stream is not None
+        answer = web.StreamResponse(status=200)
+        answer.headers["Content-Type"] = response.content_type
+        answer.headers["Cache-Control"] = "no-cache, private"
+        for name, value in response.headers:
+            answer.headers.add(name, value)
+        answer.enable_chunked_encoding()
+        try:
+            await answer.prepare(request)
+            async for line in response.stream.lines():
+                await answer.write(line)
+            await answer.write_eof()
+        except (ConnectionError, HttpProcessingError):
+            log.debug("a watcher went away", extra={"path": request.message.path[:200]})
+        finally:
+            response.stream.close()
+        return answer
+
+
+def lowered(request: web.BaseRequest) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for name, value in request.headers.items():
+        key = name.lower()
+        if key in headers and (key in REPEATABLE or key.startswith("impersonate-extra-")):
+            headers[key] += "\n" + value
+        elif key == "accept" and key in headers:
+            headers[key] += "," + value
+        else:
+            headers.setdefault(key, value)
+    return headers
+
+
+def parse_query(text: str) -> dict[str, str]:
+    """The first value of each parameter, as Kubernetes reads them."""
+    if not text:
+        return {}
+    found: dict[str, str] = {}
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=200)
+    except ValueError:
+        raise BadRequest("the query has more than 200 parameters") from None
+    for name, value in pairs:
+        found.setdefault(name, value)
+    return found
+
+
+def gunzip(body: bytes, limit: int) -> bytes:
+    """Decompress at most `limit` bytes; a bomb is noticed when it goes past them."""
+    inflater = zlib.decompressobj(wbits=31)
+    try:
+        data = inflater.decompress(body, limit + 1)
+    except zlib.error:
+        raise BadRequest("the body is not gzip, although Content-Encoding says so") from None
+    if len(data) > limit:
+        raise too_large(limit)
+    if not inflater.eof:
+        raise BadRequest("the gzip body ends too early")
+    return data
+
+
+def free_port() -> int:
+    """A port nobody listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

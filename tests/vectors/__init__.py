@@ -1,0 +1,1 @@
+"""Recorded conversations with a real kube-apiserver, replayed against ours."""
