@@ -1,7 +1,7 @@
 """Where objects live: records by key, one total order of changes, watches, and the log on disk.
 
 Imports `api` and `clock` only. Start with: `store.py`; then `history.py` (what is remembered),
-`watch.py` (who is told).
+`watch.py` (who is told); then `opening.py`, `disk.py` and `log.py` (what survives a crash).
 """
 
 from allaboard.cluster.store.errors import (
@@ -11,6 +11,7 @@ from allaboard.cluster.store.errors import (
     StoreLocked,
     StoreUnreadable,
 )
+from allaboard.cluster.store.opening import Recovery, recover
 from allaboard.cluster.store.records import Change, Record, same_content
 from allaboard.cluster.store.store import Store
 from allaboard.cluster.store.watch import Watch
@@ -19,11 +20,13 @@ __all__ = [
     "Change",
     "Compacted",
     "Record",
+    "Recovery",
     "Store",
     "StoreConflict",
     "StoreFailed",
     "StoreLocked",
     "StoreUnreadable",
     "Watch",
+    "recover",
     "same_content",
 ]

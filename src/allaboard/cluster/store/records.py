@@ -5,6 +5,7 @@ derived from one another on demand, so a state nobody looks at costs only one of
 shared by everybody who asks: never change them.
 """
 
+from collections import deque
 from typing import Any, Literal
 
 import msgspec
@@ -22,29 +23,27 @@ _canonical = msgspec.json.Encoder(order="sorted").encode
 class Record:
     """One state of one object; `rev` is its resourceVersion."""
 
-    __slots__ = ("_data", "_obj", "name", "namespace", "resource", "rev")
+    __slots__ = ("_data", "_obj", "_warm", "name", "namespace", "resource", "rev")
 
     def __init__(
-        self,
-        resource: str,
-        namespace: str,
-        name: str,
-        rev: int,
-        obj: Json | None,
-        data: bytes | None = None,
+        self, resource: str, namespace: str, name: str, rev: int, obj: Json | None = None
     ) -> None:
         self.resource = resource
         self.namespace = namespace
         self.name = name
         self.rev = rev
         self._obj = obj
-        self._data = data
+        self._data: bytes | None = None
+        self._warm: Warm | None = None
 
     @property
     def obj(self) -> Json:
         obj = self._obj
         if obj is None:
-            obj = self._obj = _decode(self._data or b"")
+            assert self._data is not None
+            obj = self._obj = _decode(self._data)
+            if self._warm is not None:
+                self._warm.add(self, len(self._data))
         return obj
 
     @property
@@ -54,8 +53,41 @@ class Record:
             data = self._data = _encode(self._obj)
         return data
 
+    def keep(self, data: bytes, warm: "Warm") -> None:
+        """Hold the JSON for good; `obj` becomes something that can be made again."""
+        self._data = data
+        self._warm = warm
+        if self._obj is not None:
+            warm.add(self, len(data))
+
+    def cool(self) -> None:
+        self._obj = None
+
     def __repr__(self) -> str:
         return f"<{self.resource} {self.namespace}/{self.name} @{self.rev}>"
+
+
+class Warm:
+    """Which records have both JSON and objects: the latest to be written or decoded.
+
+    Objects take several times the memory of their JSON, and decoding again takes microseconds, so
+    beyond `limit_bytes` of JSON the oldest let go of their objects.
+    """
+
+    __slots__ = ("_bytes", "_records", "limit_bytes")
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self._bytes = 0
+        self._records: deque[Record] = deque()
+
+    def add(self, record: Record, size: int) -> None:
+        self._records.append(record)
+        self._bytes += size
+        while self._bytes > self.limit_bytes:
+            oldest = self._records.popleft()
+            self._bytes -= len(oldest.data)
+            oldest.cool()
 
 
 class Change:

@@ -5,26 +5,42 @@ next. Writers see memory at once; whatever leaves the process waits until its re
 (`wait_durable`; watches do it by themselves). Without a log everything is durable at once, nothing
 is encoded and no thread runs, which is what a simulation wants.
 
+When the disk fails, memory goes back to what is durable, waiting writers get `StoreFailed`, and
+reads go on.
+
 All methods belong to one thread, the event loop's.
 """
 
+import asyncio
+import heapq
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
 from typing import Self
 
 from allaboard.api.meta import Json
 from allaboard.clock import Clock
-from allaboard.cluster.store.errors import Compacted, StoreConflict
+from allaboard.cluster.store.errors import Compacted, StoreConflict, StoreFailed
 from allaboard.cluster.store.history import History
-from allaboard.cluster.store.records import Change, ChangeType, Record, with_revision
+from allaboard.cluster.store.log import Forgotten, Log, no_failpoint
+from allaboard.cluster.store.opening import open_log
+from allaboard.cluster.store.records import Change, ChangeType, Record, Warm, with_revision
+from allaboard.cluster.store.rows import TYPES, Base, Row
 from allaboard.cluster.store.table import Table
 from allaboard.cluster.store.watch import Watch
 
 Records = list[Record]
 Names = list[str]
+Changes = list[Change]
 
 # kube-apiserver compacts every five minutes.
 DEFAULT_WINDOW_S = 300.0
 # Bounds memory when a burst of writes would fill it within the window.
 DEFAULT_MAX_CHANGES = 200_000
+
+
+# JSON bytes of the objects that a durable store keeps decoded; see `Warm`.
+DEFAULT_WARM_BYTES = 16 << 20
 
 
 class Store:
@@ -34,6 +50,7 @@ class Store:
         *,
         window_s: float = DEFAULT_WINDOW_S,
         max_changes: int = DEFAULT_MAX_CHANGES,
+        warm_bytes: int = DEFAULT_WARM_BYTES,
     ) -> None:
         self.revision = 0
         self.compacted = 0
@@ -46,10 +63,40 @@ class Store:
         # Watches that were woken but have not run yet, with the revision that woke them, in that
         # order: what they are about to read is not forgotten under them, however short the window.
         self._woken: dict[Watch, int] = {}
+        self._warm = Warm(warm_bytes)
+        self._log: Log | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._told = 0  # watches were woken for everything up to this revision
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []  # a heap by revision
+        self._ticket = count()
+
+    @classmethod
+    def open(
+        cls,
+        directory: Path,
+        clock: Clock,
+        *,
+        window_s: float = DEFAULT_WINDOW_S,
+        max_changes: int = DEFAULT_MAX_CHANGES,
+        failpoint: Callable[[str], None] = no_failpoint,
+    ) -> Self:
+        """The durable store of this directory, or StoreUnreadable; `close` it."""
+        store = cls(clock, window_s=window_s, max_changes=max_changes)
+        log = open_log(directory, store._replay, failpoint)
+        store.compacted = log.compacted
+        store.revision = store._told = log.durable
+        store._log = log
+        log.start(store._notify)
+        return store
 
     @property
     def durable_revision(self) -> int:
-        return self.revision
+        return self.revision if self._log is None else self._log.durable
+
+    @property
+    def failure(self) -> StoreFailed | None:
+        """Why writes are refused, if they are."""
+        return self._log.failure if self._log is not None else None
 
     def get(self, resource: str, namespace: str, name: str) -> Record | None:
         table = self._tables.get(resource)
@@ -103,6 +150,9 @@ class Store:
         `expected` is the revision that must be current, 0 for "must not exist", None for "whatever
         is there". Deleting what is not there is a conflict. The caller decides what is a no-op.
         """
+        if self.failure is not None:
+            self._settle()
+            raise StoreFailed(self.failure.message)
         previous = self.get(resource, namespace, name)
         found = previous.rev if previous is not None else 0
         if (expected is not None and expected != found) or (obj is None and not found):
@@ -114,13 +164,31 @@ class Store:
             obj = previous.obj
         record = Record(resource, namespace, name, rev, with_revision(obj, rev))
         change = Change(kind, record, previous, self._clock.now())
+        if self._log is not None:
+            data = record.data
+            record.keep(data, self._warm)
+            self._log.append(
+                Row(rev, TYPES.index(kind), change.time, resource, namespace, name, data)
+            )
         self._apply(change)
-        self._history.wake(change)
+        if self._log is None:
+            self._history.wake(change)
         self._forget_old(change.time)
         return record
 
     async def wait_durable(self, revision: int) -> None:
-        """Return once everything up to `revision` survives a crash."""
+        """Return once everything up to `revision` survives a crash; StoreFailed if it never may."""
+        if revision <= self.durable_revision:
+            return
+        self.attach_loop()
+        if revision <= self.durable_revision:  # again, now that the log would tell us
+            return
+        if self.failure is not None:
+            raise StoreFailed(self.failure.message)
+        assert revision <= self.revision, "nobody has written that yet"
+        future = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, (revision, next(self._ticket), future))
+        await future
 
     def watch(self, resource: str, namespace: str | None, after: int) -> Watch:
         """Changes newer than `after`, for ever; raises Compacted when they are forgotten."""
@@ -138,17 +206,25 @@ class Store:
         """Forget the history up to and including `before_revision`; what exists now stays."""
         limit = min(before_revision, self.durable_revision)
         history = self._history.all
+        dropped: Changes = []
         while len(history) and history.oldest().rev <= limit:
-            self._history.drop_oldest()
+            dropped.append(self._history.drop_oldest())
         self.compacted = max(self.compacted, limit)
+        self._forget_on_disk(dropped, hurry=True)
 
     def forget_history(self) -> None:
         """Compact as far as possible: every older resourceVersion is answered with 410."""
         self.compact(self.durable_revision)
 
     async def close(self) -> None:
-        """End all waiting. What was committed is durable afterwards."""
+        """Write what is queued, then end all waiting."""
+        if self.closed:
+            return
         self.closed = True
+        if self._log is not None:
+            self.attach_loop()
+            await asyncio.get_running_loop().run_in_executor(None, self._log.close)
+            self._settle()
         self._history.close()
 
     async def __aenter__(self) -> Self:
@@ -166,19 +242,74 @@ class Store:
         self._woken.pop(watch, None)
 
     def attach_loop(self) -> None:
-        """Called by whoever is about to wait."""
+        """Called on the event loop by whoever is about to wait; the log then reports to it."""
+        if self._log is not None and self._loop is None:
+            self._loop = asyncio.get_running_loop()
+
+    def _notify(self) -> None:
+        """On the log's thread: have the loop look at how far the log got."""
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._settle)
+
+    def _settle(self) -> None:
+        """Wake whoever waited for what is durable now, or learn that the rest never will be."""
+        log = self._log
+        assert log is not None
+        failure, durable = log.failure, log.durable  # in this order: a failed log stands still
+        if durable > self._told:
+            chain = self._history.all
+            for change in chain.between(chain.after(self._told), chain.after(durable)):
+                self._history.wake(change)
+            self._told = durable
+        waiting = self._waiting
+        while waiting and (waiting[0][0] <= durable or failure is not None):
+            revision, _, future = heapq.heappop(waiting)
+            if future.done():
+                continue
+            if revision <= durable:
+                future.set_result(None)
+            elif failure is not None:
+                future.set_exception(StoreFailed(failure.message))
+        if failure is not None:
+            self._roll_back(durable)
+
+    def _roll_back(self, revision: int) -> None:
+        """Memory must not show what may not be on disk."""
+        while self.revision > revision:
+            change = self._history.drop_newest()
+            record, previous = change.record, change.previous
+            table = self._tables[record.resource]
+            if previous is not None:
+                table.put(previous)
+            else:
+                table.remove(record.namespace, record.name)
+            self.revision -= 1
+
+    def _replay(self, row: Row, base: Base) -> None:
+        record = Record(row.resource, row.namespace, row.name, row.rev)
+        record.keep(row.data, self._warm)
+        if row.rev <= base.compacted:
+            self._table(row.resource).put(record)
+            return
+        previous = self.get(row.resource, row.namespace, row.name)
+        self._apply(Change(TYPES[row.type], record, previous, row.time))
 
     def _apply(self, change: Change) -> None:
         record = change.record
-        table = self._tables.get(record.resource)
-        if table is None:
-            table = self._tables[record.resource] = Table()
+        table = self._table(record.resource)
         if change.type == "DELETED":
             table.remove(record.namespace, record.name)
         else:
             table.put(record)
         self.revision = change.rev
         self._history.append(change)
+
+    def _table(self, resource: str) -> Table:
+        table = self._tables.get(resource)
+        if table is None:
+            table = self._tables[resource] = Table()
+        return table
 
     def _forget_old(self, now: float) -> None:
         """Trim the history to its window, and to what may be forgotten at all."""
@@ -188,8 +319,23 @@ class Store:
         if excess <= 0 and history.oldest().time >= horizon:
             return
         limit = min(self.durable_revision, next(iter(self._woken.values()), self.revision) - 1)
+        dropped: Changes = []
         while len(history) and (history.oldest().time < horizon or excess > 0):
             if history.oldest().rev > limit:
-                return
-            self.compacted = self._history.drop_oldest().rev
+                break
+            dropped.append(self._history.drop_oldest())
             excess -= 1
+        if dropped:
+            self.compacted = dropped[-1].rev
+            self._forget_on_disk(dropped)
+
+    def _forget_on_disk(self, dropped: Changes, hurry: bool = False) -> None:
+        if self._log is None:
+            return
+        forgotten = []
+        for change in dropped:
+            dead: tuple[int, ...] = (change.previous.rev,) if change.previous is not None else ()
+            if change.type == "DELETED":
+                dead += (change.rev,)
+            forgotten.append(Forgotten(change.rev, dead))
+        self._log.forget(forgotten, hurry)

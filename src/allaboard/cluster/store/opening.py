@@ -1,0 +1,109 @@
+"""How does a directory become a log and the changes in it?
+
+A missing or empty directory becomes a new store. Anything that was a store is read to its end and
+believed as a whole or refused as a whole: a damaged row, a gap in the revisions or a missing end
+(`disk.Reader`) raises `StoreUnreadable` and changes nothing. What SQLite itself rolls back at the
+end of its write-ahead file was never acknowledged, and is the only thing silently left out.
+
+`recover` is for the person who has no backup: it keeps the readable rows in a new store and puts
+the old files aside.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from allaboard.cluster.store.disk import DATABASE, WAL, Lock, Reader, create_store, find_store
+from allaboard.cluster.store.errors import StoreUnreadable
+from allaboard.cluster.store.log import Log, no_failpoint
+from allaboard.cluster.store.rows import TYPES, Base, Row, row_checksum
+
+# After a recovery nobody knows which revisions were handed out last; none of them may come again.
+_RECOVERY_GAP = 1_000_000
+
+_intern = sys.intern
+
+
+def open_log(
+    directory: Path,
+    accept: Callable[[Row, Base], None],
+    failpoint: Callable[[str], None] = no_failpoint,
+) -> Log:
+    """Lock the directory, give every stored row to `accept` in order, and return the log."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnreadable(
+            directory, f"cannot be used as a data directory: {error.strerror}", "Choose another"
+        ) from error
+    lock = Lock(directory)
+    try:
+        if not find_store(directory):
+            create_store(directory, [], Base(0, 0, 0), 0)
+        reader = Reader(directory)
+        for row in reader:
+            accept(_interned(row), reader.base)
+        return Log(directory, lock, reader.base, reader.last, failpoint)
+    except BaseException:
+        lock.release()
+        raise
+
+
+def _interned(row: Row) -> Row:
+    """One string per resource and namespace instead of one per object."""
+    return row._replace(resource=_intern(row.resource), namespace=_intern(row.namespace))
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What could be kept of a damaged store."""
+
+    problems: list[str]
+    last: int  # the newest revision that was seen; new ones start far above
+    objects: int
+    aside: Path  # where the old files are
+
+
+def recover(directory: Path) -> Recovery:
+    """Keep what is readable as a new store, its revisions far above the old, history forgotten.
+
+    An object whose newest row is damaged goes back to the last state that is readable, or is gone;
+    `problems` says which revisions those are.
+    """
+    lock = Lock(directory)
+    try:
+        problems: list[str] = []
+        reader = Reader(directory, lambda error: problems.append(str(error.problem)))
+        live: dict[tuple[str, str, str], Row] = {}
+        last = 0
+        try:
+            for row in reader:
+                last = max(last, row.rev)
+                key = (row.resource, row.namespace, row.name)
+                live.pop(key, None)
+                if TYPES[row.type] != "DELETED":
+                    live[key] = row
+        except StoreUnreadable as error:
+            problems.append(error.problem)
+        last = max(last, reader.head, reader.base.compacted)
+        aside = _set_aside(directory)
+        rows = sorted(live.values())
+        base = Base(last + _RECOVERY_GAP, len(rows), sum(row_checksum(row) for row in rows))
+        create_store(directory, rows, base, base.compacted)
+        return Recovery(problems, last, len(rows), aside)
+    finally:
+        lock.release()
+
+
+def _set_aside(directory: Path) -> Path:
+    number = 1
+    while (aside := directory / f"damaged-{number}").exists():
+        number += 1
+    aside.mkdir(mode=0o700)
+    for name in (DATABASE, WAL, "head"):
+        if (directory / name).exists():
+            os.rename(directory / name, aside / name)
+    (directory / f"{DATABASE}-shm").unlink(missing_ok=True)
+    return aside
