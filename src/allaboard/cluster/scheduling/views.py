@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 
 from allaboard.api.requests import node_amounts, pod_requests
-from allaboard.api.selectors import label_selector
+from allaboard.api.selectors import selector_of
 from allaboard.api.times import parse_time
+from allaboard.api.types.model import LabelSelector, plain
 from allaboard.api.types.nodes import Node, Taint
 from allaboard.api.types.pods import NodeSelectorTerm, Pod, PodAffinityTerm, PodSpec, Toleration
 
@@ -214,10 +215,14 @@ def _term(term: PodAffinityTerm, namespace: str, weight: int = 0) -> Term:
     named = frozenset(term.namespaces) or frozenset({namespace})
     return Term(
         topology_key=term.topology_key,
-        matches_labels=label_selector(term.label_selector),
+        matches_labels=_matcher(term.label_selector),
         namespaces=None if everywhere else named,
         weight=weight,
     )
+
+
+def _matcher(selector: LabelSelector | None) -> Callable[[Labels], bool]:
+    return selector_of(plain(selector) if selector is not None else None).matches
 
 
 def _spreads(spec: PodSpec) -> Iterable[Spread]:
@@ -226,5 +231,5 @@ def _spreads(spec: PodSpec) -> Iterable[Spread]:
             topology_key=constraint.topology_key,
             max_skew=constraint.max_skew,
             hard=constraint.when_unsatisfiable != "ScheduleAnyway",
-            matches_labels=label_selector(constraint.label_selector),
+            matches_labels=_matcher(constraint.label_selector),
         )
