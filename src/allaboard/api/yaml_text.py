@@ -95,6 +95,11 @@ def _integer(text: str) -> int:
     return sign * int(digits)
 
 
+def _line(event: Any) -> int:
+    line: int = event.start_mark.line
+    return line + 1
+
+
 @dataclass(slots=True)
 class _Frame:
     """An open list or mapping. Nodes are weighed: a long text counts as several."""
@@ -118,7 +123,7 @@ class _Builder:
         self.copied = 0
 
     def error(self, problem: str, event: Any) -> BadYaml:
-        return BadYaml(problem, event.start_mark.line + 1, self.document.number)
+        return BadYaml(problem, _line(event), self.document.number)
 
     def take(self, event: Any) -> None:
         match event:
@@ -162,7 +167,7 @@ class _Builder:
         if self.copied > MAX_COPIED_NODES:
             raise BadYaml(
                 "document contains excessive aliasing",
-                event.start_mark.line + 1,
+                _line(event),
                 self.document.number,
                 go_line=0,
             )
@@ -188,8 +193,8 @@ class _Builder:
             self._key(frame, value, event)
         else:
             if frame.key in frame.out:
-                line = event.start_mark.line + 1
-                self.document.repeated.append(f'line {line}: key "{frame.key}" already set in map')
+                sentence = f'line {_line(event)}: key "{frame.key}" already set in map'
+                self.document.repeated.append(sentence)
             frame.out[frame.key] = value
             frame.key = None
 
@@ -234,11 +239,12 @@ def _scalar(event: Any, builder: _Builder) -> Any:
 def _documents(text: str | bytes) -> Iterator[Document]:
     number = 0
     builder: _Builder | None = None
+    events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)
     try:
-        for event in yaml.parse(text, Loader=_LOADER):
+        for event in events:
             if isinstance(event, yaml.DocumentStartEvent):
                 number += 1
-                builder = _Builder(Document(None, number, event.start_mark.line + 1))
+                builder = _Builder(Document(None, number, _line(event)))
             elif isinstance(event, yaml.DocumentEndEvent) and builder is not None:
                 yield builder.document
                 builder = None
