@@ -121,6 +121,11 @@ class CustomStrategy:
         dropped: list[str] = []
         return self.rules(obj).tidied(obj, dropped), sorted(dropped)
 
+    def read_stored(self, obj: Json) -> Json:
+        """A stored object with the defaults of today's schema; the same one if none is missing."""
+        rules = self._versions.get(obj.get("apiVersion", ""))
+        return obj if rules is None else rules.tidied(obj)
+
     def prepare_create(self, obj: Json) -> None:
         if self.rules(obj).has_status:
             obj.pop("status", None)

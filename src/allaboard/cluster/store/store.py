@@ -69,6 +69,7 @@ class Store:
         self._told = 0  # watches were woken for everything up to this revision
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []  # a heap by revision
         self._ticket = count()
+        self._listeners: dict[str, Callable[[Change], None]] = {}
 
     @classmethod
     def open(
@@ -174,7 +175,14 @@ class Store:
         if self._log is None:
             self._history.wake(change)
         self._forget_old(change.time)
+        if (listener := self._listeners.get(resource)) is not None:
+            listener(change)
         return record
+
+    def on_commit(self, resource: str, listener: Callable[[Change], None]) -> None:
+        """Call `listener` inside every commit of this resource; it may commit in its turn."""
+        assert resource not in self._listeners, "one listener a resource is enough"
+        self._listeners[resource] = listener
 
     async def wait_durable(self, revision: int) -> None:
         """Return once everything up to `revision` survives a crash; StoreFailed if it never may."""
