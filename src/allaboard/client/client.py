@@ -150,6 +150,13 @@ class Client:
             raise InternalError(f"list of {kind.resource}: the answer is not an object")
         return body
 
+    def stream(
+        self, kind: Kind, namespace: str, resource_version: str, selection: Selection
+    ) -> AbstractAsyncContextManager[AsyncIterator[Json]]:
+        """A watch as it comes over the wire, bookmarks and ERROR events included."""
+        request = Request("GET", kind.path(namespace), selection.query(resource_version))
+        return self.transport.stream(request)
+
     @overload
     def watch(
         self,
@@ -187,8 +194,7 @@ class Client:
     async def _watch(
         self, what: type[T] | Kind, namespace: str, version: str, selection: Selection
     ) -> AsyncIterator[AsyncIterator[WatchEvent[Any]]]:
-        request = Request("GET", _kind(what).path(namespace), selection.query(version))
-        async with self.transport.stream(request) as lines:
+        async with self.stream(_kind(what), namespace, version, selection) as lines:
             yield _events(what, lines)
 
     # Writes

@@ -1,0 +1,111 @@
+"""How is a cache kept equal to the server, whatever happens to the connection?
+
+One endless loop per informer: list, watch on from the list's version, and when the stream ends
+watch on from the last version seen. A forgotten version (410, as an answer or as an ERROR event), a
+version the server has not reached, news that are no news, or the same failure several times in a
+row: list again. Failures wait 0.8 s to 30 s, doubling, spread by chance; a quiet spell forgets
+them. Source of the numbers: client-go's reflector.
+"""
+
+import asyncio
+import logging
+import random
+from typing import Any
+
+from allaboard.api.errors import ApiError, Expired, InternalError, Timeout, from_status
+from allaboard.client.client import Client
+from allaboard.client.options import Selection
+from allaboard.clock import Clock
+from allaboard.runtime.backoff import Backoff
+from allaboard.runtime.informer import Informer
+
+FIRST_S = 0.8
+LONGEST_S = 30.0
+QUIET_S = 120.0  # without a failure for this long, the next one counts as the first
+SHORT_S = 1.0  # a watch that ends sooner than this without news is a failure too
+PATIENCE = 3  # failures at one version before the version itself is distrusted
+
+log = logging.getLogger(__name__)
+
+
+class Reflector:
+    def __init__(
+        self, informer: Informer[Any], client: Client, clock: Clock, rng: random.Random
+    ) -> None:
+        self.informer = informer
+        self.client = client
+        self.clock = clock
+        self.backoff = Backoff(FIRST_S, LONGEST_S, rng)
+        self.lists = 0
+        self.failures = 0
+        self._must_list = True
+        self._failed_at = 0.0
+
+    async def run(self) -> None:
+        while True:
+            wait_s = await self._turn()
+            if wait_s > 0:
+                await asyncio.sleep(wait_s)
+
+    async def _turn(self) -> float:
+        """One list if needed and one watch; returns how long to wait before the next."""
+        started = self.clock.monotonic()
+        before = self.informer.events
+        try:
+            if self._must_list:
+                await self._list()
+            await self._watch()
+        except ApiError as error:
+            return self._failed(error)
+        lasted_s = self.clock.monotonic() - started
+        if self.informer.events == before and lasted_s < SHORT_S:
+            return self._failed(None)
+        self.backoff.reset()
+        return 0.0
+
+    def _failed(self, error: ApiError | None) -> float:
+        """Note a failure; decides whether to list again and how long to wait."""
+        now = self.clock.monotonic()
+        if now - self._failed_at > QUIET_S:
+            self.backoff.reset()
+        self._failed_at = now
+        self.failures += 1
+        distrusted = isinstance(error, Expired | InternalError | Timeout)
+        if distrusted or self.backoff.failures + 1 >= PATIENCE:
+            self._must_list = True
+        if isinstance(error, Expired) and self.backoff.failures == 0:
+            # Plainly too far behind: the list is the cure, and it may begin at once.
+            self.backoff.failures = 1
+            return 0.0
+        wait_s = self.backoff.next_s()
+        if error is not None:
+            log.warning(
+                "following the server failed",
+                extra={"kind": self.informer.kind.resource, "error": str(error), "wait_s": wait_s},
+            )
+            wait_s = max(wait_s, error.retry_after_s or 0.0)
+        return wait_s
+
+    async def _list(self) -> None:
+        scope = self.informer.scope
+        self.lists += 1
+        listing = await self.client.list(scope.kind, scope.namespace, scope.labels, scope.fields)
+        try:
+            self.informer.replace(listing.items, int(listing.resource_version))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InternalError(f"not a list of {scope.kind.resource}: {error!r}") from error
+        self._must_list = False
+
+    async def _watch(self) -> None:
+        scope, informer = self.informer.scope, self.informer
+        selection = Selection(scope.labels, scope.fields, bookmarks=True)
+        async with self.client.stream(
+            scope.kind, scope.namespace, str(informer.resource_version), selection
+        ) as lines:
+            async for line in lines:
+                type_, obj = line.get("type"), line.get("object")
+                if type_ == "ERROR":
+                    raise from_status(obj)
+                if not isinstance(type_, str) or not isinstance(obj, dict):
+                    raise InternalError("the watch sent something that is no event")
+                informer.apply(type_, obj)

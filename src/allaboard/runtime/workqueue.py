@@ -1,0 +1,143 @@
+"""Which key is worked on next?
+
+Fair: keys come out in the order they went in. Stingy: a key that is added many times before its
+turn is handed out once, and never to two workers at once; added while worked on, it is handed out
+again afterwards. Keys can be added after a delay, and after a delay that doubles with each failure
+(5 ms to 1000 s) until `forget`. Same promises as client-go's workqueue.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+from allaboard.clock import setting_periodic_timer
+from allaboard.runtime.backoff import doubled
+
+K = TypeVar("K", bound=Hashable)
+
+FIRST_S = 0.005
+LONGEST_S = 1000.0
+
+
+class ShutDown(Exception):
+    """The queue hands out nothing more."""
+
+
+class WorkQueue(Generic[K]):
+    def __init__(self) -> None:
+        self._order: deque[K] = deque()
+        self._dirty: dict[K, None] = {}  # wanted, whether or not somebody works on it now
+        self._processing: dict[K, None] = {}
+        self._delayed: dict[K, asyncio.TimerHandle] = {}
+        self._failures: dict[K, int] = {}
+        self._idle_workers: deque[asyncio.Future[None]] = deque()
+        self._closed = False
+        self.added = 0
+        self.retried = 0
+
+    def __len__(self) -> int:
+        """Keys ready to be handed out."""
+        return len(self._order)
+
+    @property
+    def delayed(self) -> int:
+        return len(self._delayed)
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing ready and nobody working; delayed keys do not count."""
+        return not self._order and not self._processing
+
+    def add(self, key: K) -> None:
+        if self._closed or key in self._dirty:
+            return
+        self._dirty[key] = None
+        self.added += 1
+        if key not in self._processing:
+            self._order.append(key)
+            self._wake_one()
+
+    def add_after(self, key: K, after_s: float, periodic: bool = False) -> None:
+        """Add it later; of two delays of one key the earlier counts.
+
+        `periodic` marks work that repeats for ever, which a simulation does not wait for.
+        """
+        if self._closed:
+            return
+        if after_s <= 0:
+            self.add(key)
+            return
+        loop = asyncio.get_running_loop()
+        waiting = self._delayed.get(key)
+        if waiting is not None:
+            if waiting.when() <= loop.time() + after_s:
+                return
+            waiting.cancel()
+        token = setting_periodic_timer.set(periodic)
+        try:
+            self._delayed[key] = loop.call_later(after_s, self._due, key)
+        finally:
+            setting_periodic_timer.reset(token)
+
+    def add_rate_limited(self, key: K) -> None:
+        """Add it after a delay that doubles with each call since `forget`."""
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        self.retried += 1
+        self.add_after(key, doubled(FIRST_S, LONGEST_S, failures))
+
+    def forget(self, key: K) -> None:
+        self._failures.pop(key, None)
+
+    def failures(self, key: K) -> int:
+        return self._failures.get(key, 0)
+
+    async def get(self) -> K:
+        """The next key, as soon as there is one. Whoever gets it owes a `done`."""
+        while not self._order:
+            if self._closed:
+                raise ShutDown
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._idle_workers.append(waiter)
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                # A wake-up that reached us while we were cancelled belongs to somebody else.
+                if waiter.done() and not waiter.cancelled() and self._order:
+                    self._wake_one()
+                raise
+        if self._closed:
+            raise ShutDown
+        key = self._order.popleft()
+        self._processing[key] = None
+        del self._dirty[key]
+        return key
+
+    def done(self, key: K) -> None:
+        del self._processing[key]
+        if key in self._dirty and not self._closed:
+            self._order.append(key)
+            self._wake_one()
+
+    def shut_down(self) -> None:
+        """Hand out nothing more; keys being worked on may finish."""
+        self._closed = True
+        for timer in self._delayed.values():
+            timer.cancel()
+        self._delayed.clear()
+        self._order.clear()
+        self._dirty.clear()
+        while self._idle_workers:
+            self._wake_one()
+
+    def _due(self, key: K) -> None:
+        del self._delayed[key]
+        self.add(key)
+
+    def _wake_one(self) -> None:
+        while self._idle_workers:
+            waiter = self._idle_workers.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
