@@ -86,6 +86,18 @@ def track_update(
         raise BadRequest(TOO_DEEP) from None
 
 
+def track_scale(
+    old: Json, new: Json, schema: Schema | Versions, manager: Manager, now: Instant
+) -> Entries:
+    """As `track_update`, for a write to /scale: the scaler's entry carries no time."""
+    entries = track_update(old, new, schema, manager, now)
+    if not any(manager.is_entry(e) and "time" in e for e in entries):
+        return entries
+    return order(
+        [{k: v for k, v in e.items() if k != "time"} if manager.is_entry(e) else e for e in entries]
+    )
+
+
 def managed_fields(obj: Json | None) -> Entries:
     if obj is None:
         return []

@@ -57,7 +57,8 @@ class Shape:
             return found
         if self.values is None:
             inner = self.schema.values if self.schema is not None else None
-            self.values = shape_of(inner) if inner is not None else DEDUCED
+            self.values = Shape(inner)
+            self.values.zero = ABSENT  # unlike a field, a key is there or it is not
         # Keys of maps are the users' words: remembering them would grow without bound.
         return f"f:{name}", self.values
 
@@ -76,15 +77,18 @@ class Shape:
         return "k:" + json.dumps(self.key(member), ensure_ascii=False, separators=(",", ":"))
 
     def key(self, member: Json) -> Json:
+        """What tells a member from the others: its key fields, as far as it has them."""
         keys = {}
         for name, default in self._keys:
             value = member.get(name, default)
-            if value is ABSENT:
-                raise KeyMissing(
-                    f'associative list with keys has an element that omits key field "{name}" '
-                    "(and doesn't have default value)"
-                )
-            keys[name] = value
+            if value is not ABSENT:
+                keys[name] = value
+        if not keys:
+            names = " ".join(f'"{name}"' for name, _ in self._keys)
+            raise KeyMissing(
+                f"associative list with keys has an element that omits all key fields [{names}] "
+                "(and doesn't have default values for any key fields)"
+            )
         return keys
 
     def is_open(self) -> bool:

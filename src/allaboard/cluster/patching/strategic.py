@@ -151,7 +151,9 @@ def _merge_list(original: list[Any], patch: list[Any], schema: Schema) -> list[A
 
 
 def _element_kind(member: Any) -> str:
-    return {dict: "map", list: "list"}.get(type(member), "value")
+    if isinstance(member, dict):
+        return "map"
+    return "list" if isinstance(member, list) else "value"
 
 
 def _merge_members(original: list[Json], patch: list[Json], schema: Schema) -> list[Any]:
