@@ -70,7 +70,7 @@ def recover(directory: Path) -> Recovery:
     """Keep what is readable as a new store, its revisions far above the old, history forgotten.
 
     An object whose newest row is damaged goes back to the last state that is readable, or is gone;
-    `problems` says which revisions those are.
+    a deletion whose row is damaged is undone. `problems` says which revisions those are.
     """
     lock = Lock(directory)
     try:
