@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from allaboard.api.codec import Malformed, read_yaml_documents
+from allaboard.api import yaml_text
 from allaboard.cli.failures import BadInput
 
 ENDINGS = (".yaml", ".yml", ".json")
@@ -43,7 +43,7 @@ def _contents(path: str) -> Iterable[tuple[str, bytes]]:
 
 def _parse(name: str, raw: bytes) -> list[tuple[str, Any]]:
     try:
-        found = list(read_yaml_documents(raw))
-    except Malformed as error:
-        raise BadInput(f"{name}: {error}") from None
-    return [(f"{name}, document {number}", data) for number, data in enumerate(found, start=1)]
+        found = yaml_text.read_documents(raw)
+    except yaml_text.BadYaml as error:
+        raise BadInput(f"{name}, {error.located()}") from None
+    return [(f"{name}, document {document.number}", document.data) for document in found]

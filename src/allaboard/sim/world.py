@@ -84,7 +84,8 @@ class World:
 
     def objects(self) -> list[Json]:
         """Every stored object, ordered by kind, namespace and name."""
-        return [record.obj for record in self.cluster.store.everything()]
+        store = self.cluster.store
+        return [r.obj for resource in sorted(store.resources()) for r in store.list(resource)]
 
     async def _follow(self, trace: Trace) -> None:
         async for change in self.cluster.store.watch_all(0):

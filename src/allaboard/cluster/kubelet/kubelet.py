@@ -16,6 +16,7 @@ from allaboard.api.types.core import ConfigMap
 from allaboard.api.types.model import controller_of
 from allaboard.api.types.nodes import Node
 from allaboard.api.types.pods import Pod
+from allaboard.client.client import Client
 from allaboard.clock import Instant
 from allaboard.cluster.kubelet.gangs import JOBSET_UID, Gang
 from allaboard.cluster.kubelet.life import (
@@ -37,15 +38,18 @@ from allaboard.cluster.kubelet.status import (
     waiting_patch,
 )
 from allaboard.runtime.controller import Again, Controller, Done, Outcome
+from allaboard.runtime.events import EventRecorder
 from allaboard.runtime.manager import Manager
+from allaboard.runtime.ownwrites import note
 
 WORKERS = 64
 FINISHED = ("Succeeded", "Failed")
 
 
 class Kubelets:
-    def __init__(self, manager: Manager, simulates: Callable[[Node], bool]) -> None:
-        self._client, self._clock, self._events = manager.client, manager.clock, manager.recorder
+    def __init__(self, manager: Manager, client: Client, simulates: Callable[[Node], bool]) -> None:
+        self._client, self._clock = client, manager.clock
+        self.recorder = EventRecorder(client, manager.clock, manager.rng, "kubelet")
         self._simulates = simulates
         self._pods = manager.informers.of(Pod)
         self._nodes = manager.informers.of(Node)
@@ -207,7 +211,7 @@ class Kubelets:
         annotations = pod.metadata.annotations
         stages, problems = read_stages(annotations, completion_index(annotations))
         for problem in problems:
-            self._events.record(pod, "Warning", "BadSimulation", problem)
+            self.recorder.record(pod, "Warning", "BadSimulation", problem)
         started = pod.status.start_time
         life = Life(
             uid=pod.uid,
@@ -316,7 +320,7 @@ class Kubelets:
             life.shown_waiting = True
             for key in missing:
                 words = f'MountVolume.SetUp failed: configmap "{key.name}" not found'
-                self._events.record(pod, "Warning", "FailedMount", words)
+                self.recorder.record(pod, "Warning", "FailedMount", words)
             await self._write(pod, waiting_patch(pod, life, self._clock.now()))
         return Done()
 
@@ -333,8 +337,13 @@ def _gang_of(job: Job) -> str:
     return job.metadata.labels.get(JOBSET_UID) or job.uid
 
 
-def install(manager: Manager, simulates: Callable[[Node], bool] = lambda node: True) -> Kubelets:
-    kubelets = Kubelets(manager, simulates)
+def install(
+    manager: Manager, client: Client, simulates: Callable[[Node], bool] = lambda node: True
+) -> Kubelets:
+    """Run simulated kubelets beside the manager's controllers, writing as `client`."""
+    client.on_write = note  # a reconcile must see its own last write
+    kubelets = Kubelets(manager, client, simulates)
+    manager.spawn(kubelets.recorder.run, "kubelet events")
     manager.add(kubelets.registrar.controller)
     manager.add(kubelets.controller)
     return kubelets

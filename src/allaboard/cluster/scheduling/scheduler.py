@@ -10,6 +10,8 @@ the other; writes go out behind them.
 import asyncio
 import heapq
 import logging
+from collections.abc import Coroutine
+from typing import Any
 
 from allaboard.api.errors import ApiError, Conflict, NotFound
 from allaboard.api.meta import Json, Key
@@ -17,9 +19,11 @@ from allaboard.api.times import format_time
 from allaboard.api.types.model import find_condition
 from allaboard.api.types.nodes import Node
 from allaboard.api.types.pods import Pod
+from allaboard.client.client import Client
 from allaboard.cluster.scheduling.decide import Bind, ClusterState, Refused, decide
 from allaboard.cluster.scheduling.preemption import Preempt, find_preemption, render_refusal
 from allaboard.cluster.scheduling.views import PodView, node_view, pod_view
+from allaboard.runtime.events import EventRecorder, EventType
 from allaboard.runtime.manager import Manager
 
 NAME = "default-scheduler"
@@ -29,8 +33,9 @@ log = logging.getLogger(__name__)
 
 
 class Scheduler:
-    def __init__(self, manager: Manager, name: str = NAME) -> None:
-        self._client, self._clock, self._events = manager.client, manager.clock, manager.recorder
+    def __init__(self, manager: Manager, client: Client, name: str = NAME) -> None:
+        self._client, self._clock = client, manager.clock
+        self.recorder = EventRecorder(client, manager.clock, manager.rng, name)
         self._name = name
         self._pods = manager.informers.of(Pod)
         self._nodes = manager.informers.of(Node)
@@ -190,7 +195,7 @@ class Scheduler:
         self._count(pod, node)
         self._spawn(self._write_binding(pod, node))
 
-    def _spawn(self, work: "asyncio._CoroutineLike[None]") -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
         self._writes.add(task)
         task.add_done_callback(self._writes.discard)
@@ -282,13 +287,15 @@ class Scheduler:
             return
         self._record(pod, "Warning", "FailedScheduling", message, "Scheduling")
 
-    def _record(self, pod: PodView, type_: str, reason: str, message: str, action: str) -> None:
+    def _record(
+        self, pod: PodView, type_: EventType, reason: str, message: str, action: str
+    ) -> None:
         regarding = {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid},
         }
-        self._events.record(regarding, type_, reason, message)
+        self.recorder.record(regarding, type_, reason, message, action)
 
 
 def _same_labels(old: Pod, new: Pod) -> bool:
@@ -303,7 +310,9 @@ def _looks_the_same(old: Node, new: Node) -> bool:
     )
 
 
-def install(manager: Manager, name: str = NAME) -> Scheduler:
-    scheduler = Scheduler(manager, name)
-    manager.add(scheduler)
+def install(manager: Manager, client: Client, name: str = NAME) -> Scheduler:
+    """Schedule pods beside the manager's controllers, writing as `client`."""
+    scheduler = Scheduler(manager, client, name)
+    manager.spawn(scheduler.recorder.run, "scheduler events")
+    manager.spawn(scheduler.run, "scheduler")
     return scheduler
