@@ -4,46 +4,36 @@ Each write is bound to the state it was decided on: deletions by UID, patches by
 """
 
 from allaboard.api.errors import NotFound
-from allaboard.api.meta import Json, Key
-from allaboard.client.client import Client
+from allaboard.api.meta import Json
+from allaboard.cluster.controllers.feed import StoreFeed
 from allaboard.cluster.controllers.gc.census import Census
 from allaboard.cluster.controllers.gc.graph import Graph, Item, Reference
 from allaboard.cluster.controllers.gc.judgement import Judgement, Owner, judge
-from allaboard.cluster.store.errors import Compacted
-from allaboard.cluster.store.records import Record
-from allaboard.cluster.store.store import Store
-from allaboard.runtime.controller import Controller, Done, Outcome
+from allaboard.cluster.store.records import Change, Record
+from allaboard.runtime.controller import DONE, Controller, Outcome
+from allaboard.runtime.events import EventRecorder
 from allaboard.runtime.manager import Manager
 
 
 class GarbageCollector:
-    def __init__(self, manager: Manager, store: Store, client: Client, workers: int = 20) -> None:
-        self._store = store
-        self._client = client
-        self._recorder = manager.recorder
-        self._census = Census(store)
+    def __init__(
+        self, manager: Manager, feed: StoreFeed, recorder: EventRecorder, workers: int = 20
+    ) -> None:
+        self._store = feed.store
+        self._client = manager.client
+        self._recorder = recorder
+        self._census = Census(feed.store)
         self._graph = Graph()
-        self.controller = Controller("garbage-collector", self.reconcile, workers=workers)
+        self.controller = manager.add(Controller("garbage-collector", self.reconcile, workers))
+        feed.follow(self)
 
-    async def run(self) -> None:
-        """Follow the store for ever."""
-        while True:
-            self._read_everything()
-            watch = self._store.watch_all(self._store.revision)
-            try:
-                async for change in watch:
-                    if change.type == "DELETED":
-                        self._gone(change.record)
-                    else:
-                        self._seen(change.record)
-            except Compacted:
-                continue  # fell too far behind: what was missed is in the store
-            finally:
-                watch.close()
-            if self._store.closed:
-                return
+    def changed(self, change: Change) -> None:
+        if change.type == "DELETED":
+            self._gone(change.record)
+        else:
+            self._seen(change.record)
 
-    def _read_everything(self) -> None:
+    def begin(self) -> None:
         self._graph = Graph()
         for resource in self._store.resources():
             for record in self._store.list(resource, None)[:1]:
@@ -87,15 +77,15 @@ class GarbageCollector:
                 self._enqueue(owner.uid)
 
     def _enqueue(self, uid: str) -> None:
-        self.controller.enqueue(Key("", uid))
+        self.controller.enqueue(uid)
 
-    async def reconcile(self, key: Key) -> Outcome:
-        item = self._graph.items.get(key.name)
+    async def reconcile(self, uid: str) -> Outcome:
+        item = self._graph.items.get(uid)
         if item is None:
-            return Done()
+            return DONE
         record = self._census.record_of(item)
         if record is None:
-            return Done()  # its deletion is on the way to us
+            return DONE  # its deletion is on the way to us
         verdict = judge(item, self._graph, self._census.fate)
         for reference in verdict.foreign:
             self._warn(record.obj, item, reference)
@@ -105,7 +95,7 @@ class GarbageCollector:
             pass  # somebody was faster
         for dependent in verdict.look_at:
             self._enqueue(dependent.uid)
-        return Done()
+        return DONE
 
     async def _carry_out(self, item: Item, record: Record, verdict: Judgement) -> None:
         for dependent in verdict.orphan:

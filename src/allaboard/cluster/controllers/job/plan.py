@@ -6,7 +6,7 @@ tracking finalizers are removed, and `settle` says what the status becomes once 
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from allaboard.api.meta import Json
 from allaboard.api.times import format_time
@@ -21,7 +21,7 @@ FAILURE_TARGET, SUCCESS_CRITERIA_MET = "FailureTarget", "SuccessCriteriaMet"
 class Note(NamedTuple):
     """An Event to record about the Job."""
 
-    type: str
+    type: Literal["Normal", "Warning"]
     reason: str
     message: str
 
