@@ -51,6 +51,8 @@ _NEVER_OWNED = from_paths(
     (("apiVersion",), ("kind",), *(("metadata", name) for name in sorted(UNTRACKED_METADATA)))
 )
 _METADATA_ITSELF = from_paths((("metadata",),))
+# However little is applied, an object keeps its metadata.
+_ALWAYS_CLAIMED = from_paths((("metadata", "name"),))
 
 
 class ApplyConflict(Conflict):
@@ -154,7 +156,7 @@ class _Apply:
 
     def _prune(self, merged: Json, last: FieldSet, claims: list[FieldSet]) -> Json:
         """Without what was applied last time, is left out now, and nobody claims."""
-        claimed: FieldSet = {}
+        claimed = _ALWAYS_CLAIMED
         for claim in claims:
             claimed = union(claimed, claim)
         if not difference(last, claimed):

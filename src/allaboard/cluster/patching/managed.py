@@ -21,7 +21,7 @@ from allaboard.api.errors import BadRequest
 from allaboard.api.meta import Json
 from allaboard.clock import Instant
 from allaboard.cluster.patching.compare import object_changes
-from allaboard.cluster.patching.fieldset import FieldSet, canonical, difference, union
+from allaboard.cluster.patching.fieldset import FieldSet, canonical, difference, shared, union
 from allaboard.cluster.patching.merge_patch import TOO_DEEP
 from allaboard.cluster.patching.shape import object_shape
 from allaboard.cluster.schema.node import Schema
@@ -81,21 +81,11 @@ def track_update(
         changed, removed = differences.in_version(manager.api_version)
         if not changed and not removed:
             return entries
-        return _reassign(entries, differences, manager, render_time(now))
+        # A scaler's entry has no time: the scale it wrote is not the object that is stored.
+        time = "" if manager.subresource == "scale" else render_time(now)
+        return _reassign(entries, differences, manager, time)
     except RecursionError:
         raise BadRequest(TOO_DEEP) from None
-
-
-def track_scale(
-    old: Json, new: Json, schema: Schema | Versions, manager: Manager, now: Instant
-) -> Entries:
-    """As `track_update`, for a write to /scale: the scaler's entry carries no time."""
-    entries = track_update(old, new, schema, manager, now)
-    if not any(manager.is_entry(e) and "time" in e for e in entries):
-        return entries
-    return order(
-        [{k: v for k, v in e.items() if k != "time"} if manager.is_entry(e) else e for e in entries]
-    )
 
 
 def managed_fields(obj: Json | None) -> Entries:
@@ -186,12 +176,13 @@ def _reassign(entries: Entries, differences: Differences, manager: Manager, time
             out.append(left)
     before = difference(mine["fieldsV1"], removed) if mine is not None else {}
     after = union(before, changed)
-    if mine is not None and after is mine["fieldsV1"] and (not changed or mine.get("time") == time):
+    stamp = (mine or {}).get("time", "")
+    if mine is not None and after is mine["fieldsV1"] and (not changed or stamp == time):
         if same:
             return entries
         out.append(mine)
     elif after:
-        out.append(make_entry(manager, time if changed else (mine or {}).get("time"), after))
+        out.append(make_entry(manager, time if changed else stamp, after))
     return order(cap(out))
 
 
@@ -217,7 +208,7 @@ def make_entry(manager: Manager, time: str | None, fields: FieldSet) -> Json:
     if time:
         entry["time"] = time
     entry["fieldsType"] = "FieldsV1"
-    entry["fieldsV1"] = fields
+    entry["fieldsV1"] = shared(fields)
     if manager.subresource:
         entry["subresource"] = manager.subresource
     return entry
