@@ -183,8 +183,8 @@ class ApiServer:
     async def create(self, request: ApiRequest, target: Target) -> ApiResponse:
         renderer = self.renderer(request, target)
         options = WriteOptions.parse(request.query, "CreateOptions")
-        data = read_body(request, target.kind.kind, doubles=wants_doubles(request))
-        obj = decode_object(request, data, target.resource, target.version, target.kind)
+        body = read_body(request, target.kind.kind)
+        obj = decode_object(request, body, target.resource, target.version, target.kind)
         if target.resource.verbs == ("create",):
             return await self.subresources.review(request, target, obj)
         written = await self.writer.create(Write.of(request, target, options), obj)
@@ -193,8 +193,8 @@ class ApiServer:
     async def update(self, request: ApiRequest, target: Target) -> ApiResponse:
         renderer = self.renderer(request, target)
         options = WriteOptions.parse(request.query, "UpdateOptions")
-        data = read_body(request, target.kind.kind, doubles=wants_doubles(request))
-        obj = decode_object(request, data, target.resource, target.version, target.kind)
+        body = read_body(request, target.kind.kind)
+        obj = decode_object(request, body, target.resource, target.version, target.kind)
         written = await self.writer.put(Write.of(request, target, options), obj)
         return self._written(renderer, written)
 
@@ -234,7 +234,7 @@ class ApiServer:
     def delete_options(self, request: ApiRequest) -> DeleteOptions:
         body = None
         if request.has_body:
-            body = read_body(request, "DeleteOptions", doubles=False)
+            body = read_body(request, "DeleteOptions").data
         return DeleteOptions.parse(request.query, body)
 
     # --- forms -------------------------------------------------------------------------------
@@ -248,10 +248,6 @@ class ApiServer:
         if form.shape == "Table":
             include = included(request.query.get("includeObject", ""))
         return Renderer(target.resource, target.kind, form, self.services.clock.now(), include)
-
-
-def wants_doubles(request: ApiRequest) -> bool:
-    return request.query.get("fieldValidation", "") != "Ignore"
 
 
 def warning_header(text: str) -> str:

@@ -4,6 +4,7 @@ from random import Random
 
 from allaboard.clock import Clock
 from allaboard.cluster.admission.chain import AdmissionChain
+from allaboard.cluster.crds.registry import CrdRegistry, NoCreationWhileTerminating
 from allaboard.cluster.kinds.registry import builtin_resources
 from allaboard.cluster.server.api import ApiServer
 from allaboard.cluster.server.catalogue import Catalogue
@@ -17,4 +18,7 @@ async def assemble(
     """A server with the built-in kinds and admission; in memory unless a store is given."""
     catalogue = Catalogue(builtin_resources())
     store = store if store is not None else Store(clock)
-    return ApiServer(store, clock, rng, catalogue, AdmissionChain(), config)
+    definitions = CrdRegistry(store, clock, catalogue)
+    definitions.start()
+    admission = AdmissionChain([NoCreationWhileTerminating(definitions)])
+    return ApiServer(store, clock, rng, catalogue, admission, config)

@@ -1,26 +1,35 @@
-"""What becomes of an object under a patch: JSON, merge, strategic merge, apply."""
+"""What becomes of an object under a patch: JSON, merge, strategic merge, apply?
 
-from collections.abc import Awaitable, Callable
+The first three change the stored object, which is then decoded and tracked like an update. Apply
+brings its owners along and creates what is not there.
+"""
+
 from typing import Any
 
 from allaboard.api.codec import Malformed, read_json
-from allaboard.api.errors import BadRequest
+from allaboard.api.errors import AlreadyExists, ApiError, BadRequest
 from allaboard.api.meta import Json
+from allaboard.api.yaml_text import read_first
+from allaboard.cluster.patching.apply import apply
 from allaboard.cluster.patching.json_patch import apply_json_patch
 from allaboard.cluster.patching.merge_patch import apply_merge_patch
+from allaboard.cluster.patching.strategic import apply_strategic_patch
+from allaboard.cluster.schema.envelope import Body
 from allaboard.cluster.server.bodies import decode_object
 from allaboard.cluster.server.exchange import ApiRequest
 from allaboard.cluster.server.negotiate import check_body_type
 from allaboard.cluster.server.options import WriteOptions
-from allaboard.cluster.server.ownership import track_update
+from allaboard.cluster.server.ownership import APPLY as APPLYING
+from allaboard.cluster.server.ownership import Ownership
+from allaboard.cluster.server.refusals import absent, conflict
 from allaboard.cluster.server.services import Services
-from allaboard.cluster.server.writes import Write, Writer, Written
+from allaboard.cluster.server.writes import Write, Writer, Written, check_name, check_namespace
 
 JSON_PATCH = "application/json-patch+json"
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
-APPLY_CBOR = "application/apply-patch+cbor"
+CREATE_ATTEMPTS = 4
 
 
 class Patcher:
@@ -34,20 +43,62 @@ class Patcher:
         if target.resource.custom:
             allowed = (JSON_PATCH, MERGE, APPLY)
         check_body_type(how, allowed, ", ".join(allowed))
+        if how == APPLY:
+            return await self._apply(request, write)
         patch = read_patch(request)
+        ownership = Ownership(target, write.manager)
 
         async def change(old: Json) -> Json:
-            patched = self._patched(how, old, patch, write)
-            obj = decode_object(request, patched, target.resource, target.version, target.kind)
-            target.resource.strategy.default(obj)
-            return track_update(write, old, obj, self._services.timestamp())
+            patched = patched_by(how, old, patch, write)
+            if not isinstance(patched, dict):
+                raise BadRequest("the patched document is not an object")
+            obj = self._decoded(request, write, patched)
+            return ownership.track(old, obj, self._services.clock.now())
 
         return await self._writer.update(write, change)
 
-    def _patched(self, how: str, old: Json, patch: Any, write: Write) -> Any:
-        if how == JSON_PATCH:
-            return apply_json_patch(old, patch)
+    def _decoded(self, request: ApiRequest, write: Write, data: Json) -> Json:
+        target = write.target
+        obj = decode_object(request, Body(data), target.resource, target.version, target.kind)
+        target.resource.strategy.default(obj)
+        return obj
+
+    async def _apply(self, request: ApiRequest, write: Write) -> Written:
+        target, store = write.target, self._services.store
+        config = read_configuration(request)
+        check_configuration(write, config)
+        ownership = Ownership(target, write.manager, APPLYING)
+        force = bool(write.options.force)
+
+        async def change(old: Json) -> Json:
+            now = self._services.clock.now()
+            merged = apply(old, config, ownership.schema, ownership.manager, now, force)
+            if merged is old:
+                return {**old, "metadata": dict(old["metadata"])}
+            return self._decoded(request, write, merged)
+
+        for attempt in range(CREATE_ATTEMPTS):
+            if store.get(target.key, target.namespace, target.name) is not None:
+                return await self._writer.update(write, change)
+            if target.subresource:
+                raise absent(target.resource, target.name)
+            now = self._services.clock.now()
+            new = apply(None, config, ownership.schema, ownership.manager, now, force)
+            check_new(write, config)
+            try:
+                return await self._writer.create(write, self._decoded(request, write, new), False)
+            except AlreadyExists:
+                if attempt == CREATE_ATTEMPTS - 1:
+                    raise
+        raise AssertionError("the loop returns or raises")
+
+
+def patched_by(how: str, old: Json, patch: Any, write: Write) -> Any:
+    if how == JSON_PATCH:
+        return apply_json_patch(old, patch)
+    if how == MERGE:
         return apply_merge_patch(old, patch)
+    return apply_strategic_patch(old, patch, write.target.version.schema)
 
 
 def read_patch(request: ApiRequest) -> Any:
@@ -59,10 +110,75 @@ def read_patch(request: ApiRequest) -> Any:
         raise BadRequest(f"error decoding patch: {error}") from None
 
 
-def options_of(request: ApiRequest) -> WriteOptions:
-    return WriteOptions.parse(
-        request.query, "PatchOptions", request.content_type in (APPLY, APPLY_CBOR)
+def read_configuration(request: ApiRequest) -> Json:
+    """The applied configuration; YAML, of which JSON is a part."""
+    if request.data is not None:
+        data = request.data
+    else:
+        try:
+            if request.body[:1] == b"{":
+                data = read_json(request.body)
+            else:
+                data = _read_yaml(request)
+        except Malformed:
+            data = _read_yaml(request)
+    if not isinstance(data, dict):
+        raise BadRequest("error decoding YAML: the configuration is not an object")
+    return data
+
+
+def _read_yaml(request: ApiRequest) -> Any:
+    try:
+        document = read_first(request.body)
+    except Malformed as error:
+        raise BadRequest(
+            f"error decoding YAML: error converting YAML to JSON: {error}"
+        ) from None
+    if document.repeated:
+        text = "\n  ".join(["yaml: unmarshal errors:", *document.repeated])
+        strictness = request.query.get("fieldValidation") or "Warn"
+        if strictness == "Strict":
+            raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {text}")
+        if strictness == "Warn":
+            request.warnings.append(text)
+    return document.data
+
+
+def check_configuration(write: Write, config: Json) -> None:
+    """Whether the configuration is of this endpoint's kind and object."""
+    kind = write.target.kind
+    said, version = config.get("kind") or "", config.get("apiVersion") or ""
+    if (said, version) != (kind.kind, kind.api_version):
+        group, _, release = str(version).rpartition("/")
+        raise BadRequest(f"invalid object type: {group}/{release}, Kind={said}")
+    meta = config.get("metadata")
+    if isinstance(meta, dict):
+        given = dict(meta)
+        if isinstance(given.get("name", ""), str | None):
+            check_name(write.target, given)
+            check_namespace(given, write.target)
+
+
+def check_new(write: Write, config: Json) -> None:
+    """An absent object is created only by a configuration that names it."""
+    meta, target = config.get("metadata") or {}, write.target
+    if not meta.get("name"):
+        raise BadRequest(
+            f"the name of the object ({target.name} based on URL) was undeterminable: name must be"
+            " provided"
+        )
+    if meta.get("uid"):
+        raise uid_mismatch(write, str(meta["uid"]))
+
+
+def uid_mismatch(write: Write, uid: str) -> ApiError:
+    return conflict(
+        write.target.resource,
+        write.target.name,
+        f"uid mismatch: the provided object specified uid {uid}, and no existing object was found",
     )
 
 
-Change = Callable[[Json], Awaitable[Json]]
+def options_of(request: ApiRequest) -> WriteOptions:
+    return WriteOptions.parse(request.query, "PatchOptions", request.content_type == APPLY)
+

@@ -11,15 +11,15 @@ the client named the version it meant. A write that changes nothing stores nothi
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from allaboard.api.errors import AlreadyExists, BadRequest, Conflict
-from allaboard.api.fields import bad_value, invalid
+from allaboard.api.errors import AlreadyExists, BadRequest, Invalid
+from allaboard.api.fields import FieldError, bad_value, invalid
 from allaboard.api.meta import Json, Kind
 from allaboard.cluster.admission.chain import CREATE, UPDATE, AdmissionAttributes
 from allaboard.cluster.resource import Resource
 from allaboard.cluster.server.exchange import ApiRequest, User
 from allaboard.cluster.server.options import WriteOptions, manager_of, revision
-from allaboard.cluster.server.ownership import track_update
-from allaboard.cluster.server.refusals import absent, conflict, exists, modified, qualified
+from allaboard.cluster.server.ownership import Ownership
+from allaboard.cluster.server.refusals import absent, conflict, exists, modified
 from allaboard.cluster.server.routes import Target
 from allaboard.cluster.server.services import Services, is_stored_form, shown, to_stored
 from allaboard.cluster.store.errors import StoreConflict
@@ -93,16 +93,17 @@ class Writer:
 
     # --- create ------------------------------------------------------------------------------
 
-    async def create(self, write: Write, obj: Json) -> Written:
-        """Store a new object; `obj` is ours to change."""
+    async def create(self, write: Write, obj: Json, track: bool = True) -> Written:
+        """Store a new object; `obj` is ours to change. Without `track` it brings its owners."""
         services, target = self._services, write.target
-        resource, strategy = target.resource, target.resource.strategy
+        strategy = target.resource.strategy
         meta = own_metadata(obj)
         check_namespace(meta, target)
         for name in SYSTEM_FIELDS:
             meta.pop(name, None)
         strategy.default(obj)
-        obj = track_update(write, None, obj, services.timestamp())
+        if track:
+            obj = Ownership(target, write.manager).track(None, obj, services.clock.now())
         obj = await self._mutate(write, CREATE, obj, None)
         meta = own_metadata(obj)
         meta["uid"] = services.new_uid()
@@ -159,10 +160,11 @@ class Writer:
             check_name(target, meta)
             return await self.create(write, obj)
         strategy.default(obj)
+        ownership = Ownership(target, write.manager)
 
         async def change(old: Json) -> Json:
             fresh = {**obj, "metadata": dict(meta)}
-            return track_update(write, old, fresh, services.timestamp())
+            return ownership.track(old, fresh, services.clock.now())
 
         return await self.update(write, change, str(meta.get("resourceVersion") or ""))
 
@@ -339,8 +341,7 @@ def keep_metadata(meta: Json, old_meta: Json) -> None:
     meta.pop("selfLink", None)
 
 
-def invalid_object(resource: Resource, kind: Kind, name: str, errors: list) -> Conflict:  # type: ignore[type-arg]
-    return invalid(kind.kind, resource.group, name, errors)  # type: ignore[return-value]
-
-
-__all__ = ["Write", "Writer", "Written", "qualified"]
+def invalid_object(
+    resource: Resource, kind: Kind, name: str, errors: list[FieldError]
+) -> Invalid:
+    return invalid(kind.kind, resource.group, name, errors)
