@@ -45,7 +45,7 @@ class Manager:
 
     def is_entry(self, entry: Json) -> bool:
         return (
-            entry.get("manager", "") == self.name
+            entry.get("manager", "") == (self.name or "unknown")
             and entry["operation"] == self.operation
             and entry.get("subresource", "") == self.subresource
             and (self.operation == APPLY or entry.get("apiVersion", "") == self.api_version)
@@ -181,6 +181,8 @@ def _reassign(entries: Entries, differences: Differences, manager: Manager, time
         if same:
             return entries
         out.append(mine)
+    elif mine is not None and after is mine["fieldsV1"] and stamp and time:
+        out.append({**mine, "time": time})
     elif after:
         out.append(make_entry(manager, time if changed else stamp, after))
     return order(cap(out))
@@ -229,27 +231,23 @@ def _place(entry: Json) -> tuple[str, str, str, str, str]:
 def cap(entries: Entries) -> Entries:
     """Fold the oldest updaters into one entry per version until ten updaters are left."""
     updaters = sorted((e for e in entries if e["operation"] == UPDATE), key=_place)
-    excess = len(updaters) - MAX_UPDATE_MANAGERS
-    if excess <= 0:
+    if len(updaters) <= MAX_UPDATE_MANAGERS:
         return entries
     kept = {identity(e): e for e in entries}
-    first: dict[str, Json] = {}
+    oldest: dict[str, Json] = {}
     for entry in updaters:
-        version = entry.get("apiVersion", "")
-        if excess <= 0:
+        if sum(e["operation"] == UPDATE for e in kept.values()) <= MAX_UPDATE_MANAGERS:
             break
-        if version not in first:
-            first[version] = entry
+        version = entry.get("apiVersion", "")
+        first = oldest.setdefault(version, entry)
+        if first is entry:
             continue
-        bucket = Manager(ANCIENT, UPDATE, version)
-        name = (ANCIENT, UPDATE, version, "")
-        if name not in kept:
-            kept[name] = kept.pop(identity(first[version]))
-        fields = union(kept[name]["fieldsV1"], entry["fieldsV1"])
-        if identity(entry) != name:
-            del kept[identity(entry)]
-        kept[name] = make_entry(bucket, entry.get("time"), fields)
-        excess -= 1
+        bucket = (ANCIENT, UPDATE, version, "")
+        fields: FieldSet = {}
+        for name in dict.fromkeys((bucket, identity(first), identity(entry))):
+            if name in kept:
+                fields = union(fields, kept.pop(name)["fieldsV1"])
+        kept[bucket] = make_entry(Manager(ANCIENT, UPDATE, version), entry.get("time"), fields)
     return list(kept.values())
 
 
