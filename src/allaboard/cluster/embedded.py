@@ -13,6 +13,7 @@ from allaboard.api.meta import Json
 from allaboard.api.types.core import Namespace
 from allaboard.client.client import Client
 from allaboard.clock import Clock
+from allaboard.cluster.controllers.install import Config as ControllersConfig
 from allaboard.cluster.controllers.install import install as install_controllers
 from allaboard.cluster.kubelet.kubelet import install as install_kubelets
 from allaboard.cluster.scheduling.scheduler import install as install_scheduler
@@ -58,7 +59,7 @@ class EmbeddedCluster:
         config = self.config
         client = self.client("kube-controller-manager")
         manager = Manager(client, config.clock, config.rng, "kube-controller-manager")
-        install_controllers(manager, self.store, config.root_ca)
+        install_controllers(manager, self.store, ControllersConfig(root_certificate=config.root_ca))
         install_scheduler(manager, self.client("kube-scheduler"))
         install_kubelets(manager, self.client("kubelet"))
         await manager.start()

@@ -5,13 +5,17 @@ status where it has one. `patch` is a merge patch, its `status` going to the sta
 What the server refuses is returned as a value; the run goes on.
 """
 
+import asyncio
 from typing import Any
 
 from allaboard.api.errors import ApiError, NotFound
 from allaboard.api.meta import Json
+from allaboard.api.types.core import Namespace, ServiceAccount
 from allaboard.client.client import Client
 from allaboard.client.discovery import Discovery, Served
 from allaboard.sim.script import Owner, Step
+
+TURNS = 1000
 
 
 class Actor:
@@ -55,10 +59,22 @@ class Actor:
             stored = await self._client.apply(body, served.kind, namespace, force=True)
         else:
             stored = await self._client.create(body, served.kind, namespace)
+        if served.kind == Namespace.KIND:
+            await self._wait_usable(stored["metadata"]["name"])
         status = document.get("status")
         if status and "status" in served.subresources:
             name = stored["metadata"]["name"]
             await self._write_status(served, namespace, name, status)
+
+    async def _wait_usable(self, namespace: str) -> None:
+        """Pods need the namespace's default ServiceAccount, which a controller makes.
+
+        The controller needs no time, only its turn; a cluster without one is not waited for.
+        """
+        for _ in range(TURNS):
+            if await self._client.find(ServiceAccount.KIND, "default", namespace) is not None:
+                return
+            await asyncio.sleep(0)
 
     async def _patch(self, served: Served, namespace: str, name: str, document: Json) -> None:
         status = document.get("status") if "status" in served.subresources else None
