@@ -1,16 +1,13 @@
-"""Which plugins does a server have, in which order, and whose rules do extensions bring along?
+"""Which plugins does a server have, and in which order?
 
 The order is kube-apiserver's. A plugin of ours joins with `chain.insert(plugin,
 before="MutatingAdmissionWebhook")`, so that webhooks see what it did.
 """
 
-import dataclasses
-from collections.abc import Iterable
 from random import Random
 
 from allaboard.cluster.admission.caller import WebhookCaller
 from allaboard.cluster.admission.chain import AdmissionChain
-from allaboard.cluster.admission.configurations import WebhookConfigurationStrategy
 from allaboard.cluster.admission.limits import LimitRanger
 from allaboard.cluster.admission.namespaces import NamespaceLifecycle
 from allaboard.cluster.admission.pods import (
@@ -21,11 +18,7 @@ from allaboard.cluster.admission.pods import (
     TaintNewNodes,
 )
 from allaboard.cluster.admission.webhooks import MutatingWebhooks, ValidatingWebhooks
-from allaboard.cluster.crds.life import DefinitionStrategy
-from allaboard.cluster.resource import Resource, Strategy
 from allaboard.cluster.store.store import Store
-
-_GROUP = "admissionregistration.k8s.io"
 
 
 def standard_chain(
@@ -50,13 +43,3 @@ def standard_chain(
     mutating.start(chain.refresh)
     validating.start(chain.refresh)
     return chain
-
-
-def with_extension_rules(resources: Iterable[Resource]) -> list[Resource]:
-    """The built-in kinds, definitions and webhook configurations with rules of their own."""
-    own: dict[str, Strategy] = {
-        "customresourcedefinitions.apiextensions.k8s.io": DefinitionStrategy(),
-        f"mutatingwebhookconfigurations.{_GROUP}": WebhookConfigurationStrategy(mutating=True),
-        f"validatingwebhookconfigurations.{_GROUP}": WebhookConfigurationStrategy(mutating=False),
-    }
-    return [dataclasses.replace(r, strategy=own[r.key]) if r.key in own else r for r in resources]

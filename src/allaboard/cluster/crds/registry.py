@@ -20,6 +20,7 @@ from allaboard.cluster.crds.acceptance import is_true
 from allaboard.cluster.crds.conditions import FINALIZER, wanted_status, with_status
 from allaboard.cluster.crds.conversion import Caller, Converter
 from allaboard.cluster.crds.definitions import resource_of
+from allaboard.cluster.crds.life import DefinitionStrategy
 from allaboard.cluster.crds.rules import CustomStrategy
 from allaboard.cluster.resource import Resource
 from allaboard.cluster.store.records import Change
@@ -228,6 +229,14 @@ class CrdRegistry:
 
 def _replace(resource: Resource, strategy: CustomStrategy) -> Resource:
     return dataclasses.replace(resource, from_stored=strategy.read_stored)
+
+
+def with_definition_rules(resources: Iterable[Resource]) -> list[Resource]:
+    """The built-in kinds, CustomResourceDefinition with the rules of its own."""
+    return [
+        dataclasses.replace(r, strategy=DefinitionStrategy()) if r.key == KEY else r
+        for r in resources
+    ]
 
 
 class NoCreationWhileTerminating(Plugin):

@@ -3,8 +3,13 @@
 from random import Random
 
 from allaboard.clock import Clock
-from allaboard.cluster.admission.chain import AdmissionChain
-from allaboard.cluster.crds.registry import CrdRegistry, NoCreationWhileTerminating
+from allaboard.cluster.admission.caller import WebhookCaller
+from allaboard.cluster.admission.standard import standard_chain
+from allaboard.cluster.crds.registry import (
+    CrdRegistry,
+    NoCreationWhileTerminating,
+    with_definition_rules,
+)
 from allaboard.cluster.kinds.registry import builtin_resources
 from allaboard.cluster.server.api import ApiServer
 from allaboard.cluster.server.catalogue import Catalogue
@@ -16,9 +21,11 @@ async def assemble(
     clock: Clock, rng: Random, store: Store | None = None, config: Config | None = None
 ) -> ApiServer:
     """A server with the built-in kinds and admission; in memory unless a store is given."""
-    catalogue = Catalogue(builtin_resources())
+    catalogue = Catalogue(with_definition_rules(builtin_resources()))
     store = store if store is not None else Store(clock)
-    definitions = CrdRegistry(store, clock, catalogue)
+    caller = WebhookCaller(rng)
+    definitions = CrdRegistry(store, clock, catalogue, caller)
     definitions.start()
-    admission = AdmissionChain([NoCreationWhileTerminating(definitions)])
+    admission = standard_chain(store, rng, caller)
+    admission.insert(NoCreationWhileTerminating(definitions), before="MutatingAdmissionWebhook")
     return ApiServer(store, clock, rng, catalogue, admission, config)

@@ -17,6 +17,8 @@ from allaboard.api.errors import BadRequest, Conflict, NotFound
 from allaboard.api.fields import FieldError, bad_value, invalid, not_supported
 from allaboard.api.meta import Json
 from allaboard.cluster.admission.chain import DELETE
+from allaboard.cluster.crds.conditions import FINALIZER as CLEANUP
+from allaboard.cluster.crds.registry import KEY as DEFINITIONS
 from allaboard.cluster.resource import Resource
 from allaboard.cluster.server.options import boolean, dry_run_problems, integer
 from allaboard.cluster.server.refusals import absent, details_of, modified
@@ -291,6 +293,8 @@ def finalizers_for(resource: Resource, options: DeleteOptions, current: list[str
     wanted = [f for f in current if f not in (ORPHAN, FOREGROUND)]
     wanted += [ORPHAN] if orphan else []
     wanted += [FOREGROUND] if foreground else []
+    if resource.key == DEFINITIONS and CLEANUP not in wanted:
+        wanted.append(CLEANUP)
     return current if sorted(wanted) == sorted(current) else wanted
 
 
