@@ -90,7 +90,7 @@ async def test_a_failed_compaction_stops_writes_too_and_loses_nothing(
 async def test_sqlites_own_refusal_to_grow_is_a_failure_like_any_other(tmp_path: Path) -> None:
     store = Store.open(tmp_path, system_clock())
     assert store._log is not None
-    store._log._db.execute("PRAGMA max_page_count=20")
+    store._log._db.execute("PRAGMA max_page_count=10")
     with pytest.raises(StoreFailed, match="full"):
         for turn in range(1_000):
             await store.wait_durable(put(store, f"p{turn}", turn))

@@ -25,13 +25,14 @@ class Waiter(Protocol):
 class Chain:
     """Changes in order of revision; `first` and `end` are indexes that never go back."""
 
-    __slots__ = ("_base", "_head", "items", "users", "waiters")
+    __slots__ = ("_base", "_head", "forgotten", "items", "users", "waiters")
 
     def __init__(self) -> None:
         self.items: list[Change] = []
         self._base = 0  # index of items[0]
         self._head = 0  # how many of `items` are dropped already; removed in bulk
         self.waiters: dict[Waiter, None] = {}  # a dict for its order
+        self.forgotten = 0  # the newest revision that was dropped
         self.users = 0  # watches attached; an unused empty chain may be thrown away
 
     def __len__(self) -> int:
@@ -63,6 +64,7 @@ class Chain:
 
     def drop_oldest(self) -> Change:
         change = self.items[self._head]
+        self.forgotten = change.rev
         self._head += 1
         if self._head > 256 and self._head * 2 > len(self.items):
             del self.items[: self._head]

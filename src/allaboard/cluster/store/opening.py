@@ -10,7 +10,6 @@ the old files aside.
 """
 
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +21,6 @@ from allaboard.cluster.store.rows import TYPES, Base, Row, row_checksum
 
 # After a recovery nobody knows which revisions were handed out last; none of them may come again.
 _RECOVERY_GAP = 1_000_000
-
-_intern = sys.intern
 
 
 def open_log(
@@ -44,16 +41,11 @@ def open_log(
             create_store(directory, [], Base(0, 0, 0), 0)
         reader = Reader(directory)
         for row in reader:
-            accept(_interned(row), reader.base)
+            accept(row, reader.base)
         return Log(directory, lock, reader.base, reader.last, failpoint)
     except BaseException:
         lock.release()
         raise
-
-
-def _interned(row: Row) -> Row:
-    """One string per resource and namespace instead of one per object."""
-    return row._replace(resource=_intern(row.resource), namespace=_intern(row.namespace))
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,16 +35,12 @@ def row_checksum(row: Row) -> int:
     return zlib.crc32(data, zlib.crc32(head.encode()))
 
 
+_COLUMN_TYPES = (int, int, float, str, str, str, bytes)
+
+
 def row_is_well_typed(row: Row) -> bool:
     """A flipped bit in SQLite's own format can turn a text into a number or a null."""
-    return (
-        isinstance(row.rev, int)
-        and isinstance(row.type, int)
-        and 0 <= row.type < len(TYPES)
-        and isinstance(row.time, float)
-        and all(isinstance(text, str) for text in (row.resource, row.namespace, row.name))
-        and isinstance(row.data, bytes)
-    )
+    return tuple(map(type, row)) == _COLUMN_TYPES and 0 <= row.type < len(TYPES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ import heapq
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from sys import intern
 from typing import Self
 
 from allaboard.api.meta import Json
@@ -40,7 +41,7 @@ DEFAULT_MAX_CHANGES = 200_000
 
 
 # JSON bytes of the objects that a durable store keeps decoded; see `Warm`.
-DEFAULT_WARM_BYTES = 16 << 20
+DEFAULT_WARM_BYTES = 8 << 20
 
 
 class Store:
@@ -295,7 +296,8 @@ class Store:
             self.revision -= 1
 
     def _replay(self, row: Row, base: Base) -> None:
-        record = Record(row.resource, row.namespace, row.name, row.rev)
+        # One string per resource and namespace instead of one per object.
+        record = Record(intern(row.resource), intern(row.namespace), row.name, row.rev)
         record.keep(row.data, self._warm)
         if row.rev <= base.compacted:
             self._table(row.resource).put(record)

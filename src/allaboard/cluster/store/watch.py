@@ -126,6 +126,10 @@ class Watch:
             self._store.note_resumed(self)
 
     def _check_not_forgotten(self) -> None:
-        if self._cursor < self._chain.first and not self.closed:
+        chain = self._chain
+        if self._cursor >= chain.first or self.closed:
+            return
+        if chain.forgotten > self._after:
             self.close()
             raise Compacted(self._after, self._store.compacted)
+        self._cursor = chain.first  # asked for the future: what was dropped was not for it
