@@ -38,6 +38,11 @@ def bad_value(field: str, value: Any, detail: str) -> FieldError:
     return FieldError("FieldValueInvalid", field, f"Invalid value: {_quoted(value)}{tail}")
 
 
+def invalid_without_value(field: str, detail: str) -> FieldError:
+    """As `bad_value` where the value is too large, or too indirect, to show."""
+    return FieldError("FieldValueInvalid", field, f"Invalid value: {detail}")
+
+
 def required(field: str, detail: str = "") -> FieldError:
     return FieldError(
         "FieldValueRequired", field, "Required value" + (f": {detail}" if detail else "")

@@ -165,6 +165,22 @@ def config_key_problems(key: str) -> list[str]:
     return problems
 
 
+def port_name_problems(name: str) -> list[str]:
+    """A port's name, as IANA allows service names."""
+    problems = []
+    if len(name) > 15:
+        problems.append(too_long_message(15))
+    if not is_port_name(name):
+        problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    elif not any(c.isalpha() for c in name):
+        problems.append("must contain at least one letter (a-z)")
+    if "--" in name:
+        problems.append("must not contain consecutive hyphens")
+    if name.startswith("-") or name.endswith("-"):
+        problems.append("must not begin or end with a hyphen")
+    return problems
+
+
 def as_prefix(name: str) -> str:
     """A generateName as the name it will begin: a trailing dash will be followed by letters."""
     return name[:-2] + "a" if name.endswith("-") and len(name) > 1 else name

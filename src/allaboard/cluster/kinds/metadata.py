@@ -14,6 +14,7 @@ MAX_ANNOTATIONS_BYTES = 256 * 1024
 MAX_REPORTED = 100  # of one map; a hostile object must not make a hostile answer
 _STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 _IMMUTABLE = "field is immutable"
+_OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
 
 def validate_metadata(
@@ -65,7 +66,6 @@ def validate_metadata_update(meta: Json, old: Json, path: str = "metadata") -> l
                         f"new finalizers []string{{{listing}}}",
                     )
                 )
-        errors += validate_finalizers(finalizers, f"{path}.finalizers")
     for key in ("name", "namespace", "uid", "creationTimestamp"):
         if meta.get(key) != old.get(key):
             errors.append(bad_value(f"{path}.{key}", meta.get(key), _IMMUTABLE))
@@ -116,7 +116,7 @@ def validate_finalizers(finalizers: list[str] | None, path: str) -> list[FieldEr
             errors.append(bad_value(f"{path}[{index}]", name, detail))
     both = {"orphan", "foregroundDeletion"}
     if finalizers and both <= set(finalizers):
-        detail = "orphan and foregroundDeletion cannot be both set"
+        detail = "finalizer orphan and foregroundDeletion cannot be both set"
         errors.append(bad_value(path, list(finalizers), detail))
     return errors
 
@@ -133,10 +133,10 @@ def validate_owners(owners: list[Json] | None, path: str) -> list[FieldError]:
             errors.append(bad_value(f"{path}.apiVersion", version, "version must not be empty"))
         for key in ("kind", "name", "uid"):
             if not owner.get(key):
-                errors.append(required(f"{path}.{key}", f"{key} must not be empty"))
+                errors.append(bad_value(f"{path}.{key}", "", "must not be empty"))
         if version == "v1" and owner.get("kind") == "Event":
             detail = "/v1, Kind=Event is disallowed from being an owner"
-            errors.append(bad_value(path, owner, detail))
+            errors.append(bad_value(path, _owner_text(owner), detail))
         if owner.get("controller"):
             controllers.append(owner)
     if len(controllers) > 1:
@@ -146,8 +146,13 @@ def validate_owners(owners: list[Json] | None, path: str) -> list[FieldError]:
             f"{first.get('kind')}/{first.get('name')} and "
             f"{second.get('kind')}/{second.get('name')}"
         )
-        errors.append(bad_value(path, owners, detail))
+        errors.append(bad_value(path, [_owner_text(o) for o in owners or ()], detail))
     return errors
+
+
+def _owner_text(owner: Json) -> Json:
+    """An owner reference with its fields in the order Kubernetes writes them."""
+    return {key: owner[key] for key in _OWNER_FIELDS if key in owner}
 
 
 _CHANGED = (

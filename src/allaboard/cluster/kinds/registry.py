@@ -10,7 +10,7 @@ from functools import cache
 from allaboard.api.meta import Kind
 from allaboard.cluster.kinds.catalogue import rules_of
 from allaboard.cluster.resource import Resource, Version
-from allaboard.cluster.schema.node import Schema
+from allaboard.cluster.schema.builtin import schema_of
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 CREATE_ONLY = ("create",)
@@ -151,18 +151,10 @@ def _subresource_kind(line: _Line, name: str) -> Kind:
     return _SUBRESOURCE_KINDS.get(name, own)
 
 
-def _schema(group: str, version: str, kind: str) -> Schema:
-    try:
-        from allaboard.cluster.schema.builtin import schema_of
-    except ModuleNotFoundError:
-        return Schema(type="object", preserve_unknown=True)
-    return schema_of(group, version, kind)
-
-
 def _resource(line: _Line) -> Resource:
     subresources = tuple(line.subresources.split())
     rules = rules_of(line.group, line.kind, line.namespaced, "status" in subresources)
-    version = Version("v1", _schema(line.group, "v1", line.kind), rules.columns)
+    version = Version("v1", schema_of(line.group, "v1", line.kind), rules.columns)
     return Resource(
         group=line.group,
         plural=line.plural,

@@ -8,7 +8,12 @@ from collections.abc import Callable
 from allaboard.api import names
 from allaboard.api.fields import FieldError
 from allaboard.api.meta import Json
-from allaboard.cluster.kinds.metadata import validate_metadata, validate_metadata_update
+from allaboard.cluster.kinds.metadata import (
+    validate_finalizers,
+    validate_labels,
+    validate_metadata,
+    validate_metadata_update,
+)
 
 
 class KindStrategy:
@@ -21,6 +26,8 @@ class KindStrategy:
     has_generation = False
     # top-level fields that count as the specification when generations are counted
     spec_fields: tuple[str, ...] = ("spec",)
+    # how often Kubernetes repeats the check of changed labels for this kind
+    label_echo = 1
     name_problems: Callable[[str], list[str]] = staticmethod(names.subdomain_problems)
 
     def __init__(self, *, namespaced: bool = True, has_status: bool = False) -> None:
@@ -44,6 +51,8 @@ class KindStrategy:
         elif self.has_status:
             _keep(obj, old, "status")
         self._count_generation(obj, old)
+        if "creationTimestamp" in old["metadata"]:
+            obj["metadata"]["creationTimestamp"] = old["metadata"]["creationTimestamp"]
 
     def validate_create(self, obj: Json) -> list[FieldError]:
         errors = validate_metadata(obj["metadata"], self.namespaced, self.name_problems)
@@ -51,12 +60,20 @@ class KindStrategy:
         return errors
 
     def validate_update(self, obj: Json, old: Json, subresource: str) -> list[FieldError]:
-        errors = validate_metadata_update(obj["metadata"], old["metadata"])
+        meta, old_meta = obj["metadata"], old["metadata"]
+        errors = validate_metadata_update(meta, old_meta)
+        if errors:
+            # Kubernetes checks the metadata of a change once for all kinds and again for each.
+            errors += errors
         if subresource == "status":
             if obj.get("status") != old.get("status"):
                 errors += self.validate_status(obj, old)
-        else:
-            errors += self.validate_change(obj, old, subresource)
+            return errors
+        if meta.get("labels") != old_meta.get("labels"):
+            errors += self.label_echo * validate_labels(meta.get("labels"), "metadata.labels")
+        if meta.get("finalizers") != old_meta.get("finalizers"):
+            errors += validate_finalizers(meta.get("finalizers"), "metadata.finalizers")
+        errors += self.validate_change(obj, old, subresource)
         return errors
 
     def warnings(self, obj: Json, old: Json | None) -> list[str]:
@@ -64,20 +81,13 @@ class KindStrategy:
         return []
 
     def _keep_all_but_status(self, obj: Json, old: Json) -> None:
-        """A status write changes status and bookkeeping; labels and spec come from the old one."""
-        new_meta = obj["metadata"]
+        """A status write changes status and, for most kinds, metadata; the rest is the old one."""
         for key in [k for k in obj if k not in old and k != "status"]:
             del obj[key]
         for key, value in old.items():
             if key != "status" and key != "metadata":
                 obj[key] = value
-        kept = self.status_metadata(new_meta, old["metadata"])
-        for key in ("resourceVersion", "uid", "managedFields"):
-            if key in new_meta:
-                kept[key] = new_meta[key]
-            else:
-                kept.pop(key, None)
-        obj["metadata"] = kept
+        obj["metadata"] = self.status_metadata(obj["metadata"], old["metadata"])
 
     def _count_generation(self, obj: Json, old: Json) -> None:
         generation = old["metadata"].get("generation")
@@ -99,9 +109,9 @@ class KindStrategy:
         obj["status"] = {}
 
     def status_metadata(self, new: Json, old: Json) -> Json:
-        """The metadata a status write may store: the old, for nearly all kinds."""
-        del new
-        return dict(old)
+        """The metadata a status write may store: the new, for most built-in kinds."""
+        del old
+        return new
 
     def validate(self, obj: Json) -> list[FieldError]:
         """What is wrong with a new object besides its metadata."""
