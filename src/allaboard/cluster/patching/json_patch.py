@@ -17,8 +17,8 @@ from allaboard.cluster.patching.merge_patch import TOO_DEEP, json_type
 
 MAX_OPERATIONS = 10_000
 MAX_COPIED_BYTES = 3 * 1024 * 1024
-# List members moved by inserting and removing, in total: keeps 10,000 inserts at the head of a
-# large list to a fraction of a second.
+# Members moved by inserting, removing and copying on write, in total: keeps 10,000 inserts at the
+# head of a large list to a fraction of a second.
 MAX_SHIFTED = 100_000_000
 REJECTED = "the server rejected our request due to an error in our request"
 _INDEX = re.compile(r"[+-]?[0-9]{1,9}")
@@ -136,6 +136,7 @@ class _Patcher:
             return node
         if not isinstance(node, dict | list):
             raise _Fails
+        self._shift(node)
         own = node.copy()
         self._own[id(own)] = own
         return own
@@ -162,7 +163,7 @@ class _Patcher:
         self._shift(node)
         return node.pop(_index(key, len(node)))
 
-    def _shift(self, node: list[Any]) -> None:
+    def _shift(self, node: Any) -> None:
         self._shifted += len(node)
         if self._shifted > MAX_SHIFTED:
             raise _Fails
