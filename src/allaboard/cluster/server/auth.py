@@ -4,43 +4,71 @@ Every authenticated user is allowed everything: permissions are not evaluated ye
 allowed everything may also act as somebody else (impersonation).
 """
 
-import hmac
+import hashlib
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 
 from allaboard.api.errors import BadRequest, Unauthorized
+from allaboard.clock import Clock
 from allaboard.cluster.server.exchange import User
 
 AUTHENTICATED = "system:authenticated"
 ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
 OPEN_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/version"})
 MAX_TOKEN_BYTES = 16_384
+MAX_TOKENS = 100_000
 
 
 @dataclass(slots=True)
 class Authenticator:
-    """Tokens are compared in constant time; a certificate's name comes from the TLS layer."""
+    """Knows tokens by their digest, so that looking one up takes no secret-dependent time."""
 
-    tokens: dict[str, User] = field(default_factory=dict)
+    tokens: InitVar[dict[str, User] | None] = None
+    clock: Clock | None = None  # needed where tokens end
+    _known: dict[bytes, tuple[User, float]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self, tokens: dict[str, User] | None) -> None:
+        for token, user in (tokens or {}).items():
+            self.remember(token, user)
+
+    def remember(self, token: str, user: User, until: float = math.inf) -> None:
+        """Recognise `token` as `user` until that instant."""
+        if len(self._known) >= MAX_TOKENS:
+            self._forget_ended()
+        self._known[_digest(token)] = (user, until)
 
     def user_of(self, headers: Mapping[str, str], certificate: User | None, path: str) -> User:
-        user = certificate or self._by_token(headers.get("authorization", ""))
+        """Who sent these headers; Unauthorized for nobody we know."""
+        header = headers.get("authorization")
+        user = certificate if header is None else self._by_header(header)
         if user is None:
-            if path.rstrip("/") in OPEN_PATHS and "authorization" not in headers:
+            if header is None and path.rstrip("/") in OPEN_PATHS:
                 return ANONYMOUS
             raise Unauthorized("Unauthorized")
         return impersonated(user, headers)
 
-    def _by_token(self, header: str) -> User | None:
-        scheme, _, given = header.partition(" ")
-        given = given.strip()
-        if scheme.lower() != "bearer" or not given or len(given) > MAX_TOKEN_BYTES:
+    def user_of_token(self, token: str) -> User | None:
+        if not token or len(token) > MAX_TOKEN_BYTES:
             return None
-        found = None
-        for token, user in self.tokens.items():
-            if hmac.compare_digest(token.encode(), given.encode(errors="replace")):
-                found = user
-        return found
+        found = self._known.get(_digest(token))
+        if found is None:
+            return None
+        user, until = found
+        now = self.clock.now() if self.clock is not None else -math.inf
+        return user if now < until else None
+
+    def _by_header(self, header: str) -> User | None:
+        scheme, _, token = header.partition(" ")
+        return self.user_of_token(token.strip()) if scheme.lower() == "bearer" else None
+
+    def _forget_ended(self) -> None:
+        now = self.clock.now() if self.clock is not None else -math.inf
+        self._known = {key: value for key, value in self._known.items() if value[1] > now}
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode(errors="replace")).digest()
 
 
 def impersonated(user: User, headers: Mapping[str, str]) -> User:

@@ -82,6 +82,9 @@ class Catalogue:
         known = [g for g in _ORDER if g in present]
         return known + sorted(g for g in present if g not in _ORDER)
 
+    def has_builtin(self, group: str) -> bool:
+        return any(r.group == group and not r.custom for r in self._resources.values())
+
     def versions_of(self, group: str) -> list[str]:
         """The versions in which a group has anything, preferred first."""
         found: dict[str, None] = {}

@@ -1,8 +1,7 @@
 """Puts the server on the wire: HTTP/1.1 with keep-alive over TLS, on loopback.
 
-Everything a client could use to tie the server up has a bound: the time to send a header or a body,
-the size of a body before and after decompression, requests in flight, and how long a client may take
-to read an answer. Host headers other than ours are refused, so that a web page cannot reach the
+Whatever a client could use to tie the server up has a bound: the time to send a header or a body,
+the size of a body before and after decompression, the requests in flight. Host headers other than ours are refused, so that a web page cannot reach the
 server through a name of its own that resolves to 127.0.0.1.
 """
 
@@ -20,8 +19,8 @@ from aiohttp.http_exceptions import HttpProcessingError
 from allaboard.api.errors import ApiError, BadRequest, Forbidden, Timeout, TooManyRequests
 from allaboard.cluster.server.api import ApiServer
 from allaboard.cluster.server.auth import Authenticator, certificate_user
-from allaboard.cluster.server.bodies import too_large
 from allaboard.cluster.server.exchange import ApiRequest, ApiResponse, User, refusal
+from allaboard.cluster.server.verbs.bodies import too_large
 
 log = logging.getLogger(__name__)
 LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
@@ -38,7 +37,7 @@ class HttpServer:
         self, api: ApiServer, authenticator: Authenticator, tls: ssl.SSLContext | None = None
     ) -> None:
         self.api = api
-        self.authenticator = authenticator
+        self.authenticator = api.authenticator = authenticator
         self._tls = tls
         self._config = api.services.config
         self._reads = 0
@@ -61,10 +60,16 @@ class HttpServer:
         if host not in LOOPBACK:
             raise ValueError(f"{host} is not a loopback address; the server listens on loopback")
         loop = asyncio.get_running_loop()
+        handshake_s = HEADER_TIMEOUT_S if self._tls is not None else None
         self._listener = await loop.create_server(
-            self._server, host.strip("[]"), port, ssl=self._tls, backlog=1024, reuse_address=True,
-            **({"ssl_handshake_timeout": HEADER_TIMEOUT_S} if self._tls else {}),
-        )  # fmt: skip
+            self._server,
+            host.strip("[]"),
+            port,
+            ssl=self._tls,
+            backlog=1024,
+            reuse_address=True,
+            ssl_handshake_timeout=handshake_s,
+        )
         self.port = self._listener.sockets[0].getsockname()[1]
         return self.port
 

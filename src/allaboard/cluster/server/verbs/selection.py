@@ -12,7 +12,7 @@ from allaboard.api.selectors import (
     parse_label_selector,
 )
 from allaboard.cluster.resource import Resource
-from allaboard.cluster.server.options import ListOptions
+from allaboard.cluster.server.verbs.options import ListOptions
 
 Getter = Callable[[Json], str]
 

@@ -1,7 +1,7 @@
 """What is there, page by page, at which revision?
 
-The table of resourceVersion and resourceVersionMatch is Kubernetes': unset is the newest state, 0 is
-any, a number is "not older than", `Exact` is that very state. A continue token names a revision and
+The table of resourceVersion and resourceVersionMatch is Kubernetes': unset is the newest state, 0
+is any, a number is "not older than", `Exact` is that very state. A continue token names a revision and
 the last key shown; when that revision is forgotten the answer is 410 with a token that goes on from
 the same key in today's state. Field names in the token are Kubernetes' own.
 """
@@ -17,12 +17,12 @@ import msgspec
 from allaboard.api.errors import BadRequest, Expired
 from allaboard.api.meta import Json
 from allaboard.cluster.server.exchange import ApiResponse, encode_json
-from allaboard.cluster.server.options import EXACT, ListOptions, revision
 from allaboard.cluster.server.refusals import too_large_version
 from allaboard.cluster.server.render import Renderer
 from allaboard.cluster.server.routes import Target
-from allaboard.cluster.server.selection import Selection
 from allaboard.cluster.server.services import Services, is_stored_form, shown
+from allaboard.cluster.server.verbs.options import EXACT, ListOptions, revision
+from allaboard.cluster.server.verbs.selection import Selection
 from allaboard.cluster.store.errors import Compacted
 from allaboard.cluster.store.records import Record
 

@@ -17,11 +17,11 @@ from allaboard.api.meta import Json, Kind
 from allaboard.cluster.admission.chain import CREATE, UPDATE, AdmissionAttributes
 from allaboard.cluster.resource import Resource
 from allaboard.cluster.server.exchange import ApiRequest, User
-from allaboard.cluster.server.options import WriteOptions, manager_of, revision
-from allaboard.cluster.server.ownership import Ownership
 from allaboard.cluster.server.refusals import absent, conflict, exists, modified
 from allaboard.cluster.server.routes import Target
 from allaboard.cluster.server.services import Services, is_stored_form, shown, to_stored
+from allaboard.cluster.server.verbs.options import WriteOptions, manager_of, revision
+from allaboard.cluster.server.verbs.ownership import Ownership
 from allaboard.cluster.store.errors import StoreConflict
 from allaboard.cluster.store.records import Record, same_content
 
@@ -341,7 +341,5 @@ def keep_metadata(meta: Json, old_meta: Json) -> None:
     meta.pop("selfLink", None)
 
 
-def invalid_object(
-    resource: Resource, kind: Kind, name: str, errors: list[FieldError]
-) -> Invalid:
+def invalid_object(resource: Resource, kind: Kind, name: str, errors: list[FieldError]) -> Invalid:
     return invalid(kind.kind, resource.group, name, errors)

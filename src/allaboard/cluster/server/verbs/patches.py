@@ -15,15 +15,21 @@ from allaboard.cluster.patching.json_patch import apply_json_patch
 from allaboard.cluster.patching.merge_patch import apply_merge_patch
 from allaboard.cluster.patching.strategic import apply_strategic_patch
 from allaboard.cluster.schema.envelope import Body
-from allaboard.cluster.server.bodies import decode_object
 from allaboard.cluster.server.exchange import ApiRequest
 from allaboard.cluster.server.negotiate import check_body_type
-from allaboard.cluster.server.options import WriteOptions
-from allaboard.cluster.server.ownership import APPLY as APPLYING
-from allaboard.cluster.server.ownership import Ownership
 from allaboard.cluster.server.refusals import absent, conflict
 from allaboard.cluster.server.services import Services
-from allaboard.cluster.server.writes import Write, Writer, Written, check_name, check_namespace
+from allaboard.cluster.server.verbs.bodies import decode_object
+from allaboard.cluster.server.verbs.options import WriteOptions
+from allaboard.cluster.server.verbs.ownership import APPLY as APPLYING
+from allaboard.cluster.server.verbs.ownership import Ownership
+from allaboard.cluster.server.verbs.writes import (
+    Write,
+    Writer,
+    Written,
+    check_name,
+    check_namespace,
+)
 
 JSON_PATCH = "application/json-patch+json"
 MERGE = "application/merge-patch+json"
@@ -39,7 +45,7 @@ class Patcher:
 
     async def patch(self, request: ApiRequest, write: Write) -> Written:
         target, how = write.target, request.content_type
-        allowed = (JSON_PATCH, MERGE, STRATEGIC, APPLY)
+        allowed: tuple[str, ...] = (JSON_PATCH, MERGE, STRATEGIC, APPLY)
         if target.resource.custom:
             allowed = (JSON_PATCH, MERGE, APPLY)
         check_body_type(how, allowed, ", ".join(allowed))
@@ -131,9 +137,7 @@ def _read_yaml(request: ApiRequest) -> Any:
     try:
         document = read_first(request.body)
     except Malformed as error:
-        raise BadRequest(
-            f"error decoding YAML: error converting YAML to JSON: {error}"
-        ) from None
+        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {error}") from None
     if document.repeated:
         text = "\n  ".join(["yaml: unmarshal errors:", *document.repeated])
         strictness = request.query.get("fieldValidation") or "Warn"
@@ -181,4 +185,3 @@ def uid_mismatch(write: Write, uid: str) -> ApiError:
 
 def options_of(request: ApiRequest) -> WriteOptions:
     return WriteOptions.parse(request.query, "PatchOptions", request.content_type == APPLY)
-

@@ -10,17 +10,16 @@ not wait for them.
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextvars import copy_context
-from typing import Any
 
 from allaboard.api.errors import ApiError, Expired
 from allaboard.api.meta import Json
 from allaboard.clock import setting_periodic_timer
 from allaboard.cluster.server.exchange import encode_json
-from allaboard.cluster.server.options import ListOptions, revision
 from allaboard.cluster.server.render import Renderer
 from allaboard.cluster.server.routes import Target
-from allaboard.cluster.server.selection import Selection
 from allaboard.cluster.server.services import Services, is_stored_form, shown
+from allaboard.cluster.server.verbs.options import ListOptions, revision
+from allaboard.cluster.server.verbs.selection import Selection
 from allaboard.cluster.store.errors import Compacted
 from allaboard.cluster.store.records import Change, Record
 from allaboard.cluster.store.watch import Watch
@@ -90,21 +89,12 @@ class Stream:
         if self._watch is not None:
             self._watch.close()
 
-    # --- the two outlets ---------------------------------------------------------------------
-
-    async def events(self) -> AsyncIterator[Json]:
-        renderer: Renderer | None = None
-        async for batch in self._batches():
-            for kind, obj, _ in batch:
-                yield {"type": kind, "object": obj}
-        del renderer
-
     def lines_in(self, renderer: Renderer) -> "Lines":
         return Lines(self, renderer)
 
     # --- the engine --------------------------------------------------------------------------
 
-    async def _batches(self) -> AsyncIterator[list[Event]]:
+    async def batches(self) -> AsyncIterator[list[Event]]:
         if self._failure is not None:
             yield [("ERROR", self._failure.to_status(), None)]
             return
@@ -189,8 +179,6 @@ class Stream:
         kind = self._target.kind
         meta: Json = {"resourceVersion": str(self._watch.revision), **extra}
         obj = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": meta}
-        if self._target.resource.custom:
-            return ("BOOKMARK", obj, None)
         return ("BOOKMARK", obj, None)
 
     # --- timers ------------------------------------------------------------------------------
@@ -241,7 +229,7 @@ class Lines:
 
     async def events(self) -> AsyncIterator[Json]:
         shape, first = self._renderer.form.shape, True
-        async for batch in self._stream._batches():
+        async for batch in self._stream.batches():
             for kind, obj, _ in batch:
                 if shape and kind != "ERROR":
                     obj = self._shaped(kind, obj, first)
@@ -250,7 +238,7 @@ class Lines:
 
     async def lines(self) -> AsyncIterator[bytes]:
         shape, first = self._renderer.form.shape, True
-        async for batch in self._stream._batches():
+        async for batch in self._stream.batches():
             parts: list[bytes] = []
             for kind, obj, data in batch:
                 if shape and kind != "ERROR":
@@ -263,16 +251,10 @@ class Lines:
 
     def _shaped(self, kind: str, obj: Json, first: bool) -> Json:
         if kind == "BOOKMARK" and self._renderer.form.shape == "Table":
-            table = self._renderer.table([], obj["metadata"], first)
-            return table
+            return self._renderer.table([], obj["metadata"], first)
         return self._renderer.event(obj, first)
 
 
 def too_old(gone: Compacted) -> Expired:
     """Kubernetes has two wordings; this is the one of its watch cache."""
     return Expired(gone.message)
-
-
-def error_line(error: ApiError) -> bytes:
-    status: Any = error.to_status()
-    return encode_json({"type": "ERROR", "object": status}) + b"\n"

@@ -34,9 +34,7 @@ def read_body(request: ApiRequest, kind: str) -> Body:
     content_type = request.content_type
     check_body_type(content_type, (*JSON_TYPES, *YAML_TYPES), MEDIA)
     doubles = request.query.get("fieldValidation") != "Ignore"
-    return read_envelope(
-        request.body, kind, is_yaml=content_type in YAML_TYPES, doubles=doubles
-    )
+    return read_envelope(request.body, kind, is_yaml=content_type in YAML_TYPES, doubles=doubles)
 
 
 def decode_object(

@@ -24,9 +24,7 @@ class Ownership:
         reset = reset_fields(
             resource.key, target.subresource, "status" in resource.subresources, resource.custom
         )
-        self.manager = Manager(
-            name, operation, target.kind.api_version, target.subresource, reset
-        )
+        self.manager = Manager(name, operation, target.kind.api_version, target.subresource, reset)
         self.schema: Schema | Versions = target.version.schema
         if len(resource.versions) > 1:
             self.schema = Versions(target.version.schema, _converter(resource))

@@ -20,11 +20,11 @@ from allaboard.cluster.admission.chain import DELETE
 from allaboard.cluster.crds.conditions import FINALIZER as CLEANUP
 from allaboard.cluster.crds.registry import KEY as DEFINITIONS
 from allaboard.cluster.resource import Resource
-from allaboard.cluster.server.options import boolean, dry_run_problems, integer
 from allaboard.cluster.server.refusals import absent, details_of, modified
 from allaboard.cluster.server.routes import Target
 from allaboard.cluster.server.services import Services, rfc3339
-from allaboard.cluster.server.writes import CAS_ATTEMPTS, Write, Writer, Written
+from allaboard.cluster.server.verbs.options import boolean, dry_run_problems, integer
+from allaboard.cluster.server.verbs.writes import CAS_ATTEMPTS, Write, Writer, Written
 from allaboard.cluster.store.errors import StoreConflict
 from allaboard.cluster.store.records import Record, same_content
 
@@ -196,7 +196,7 @@ class Deleter:
     def _decide(
         self, write: Write, options: DeleteOptions, old: Json
     ) -> tuple[Json | None, bool, bool]:
-        """The marked object (None when marking is needless), whether it stays, whether to remove."""
+        """The marked object (None if marking is needless), whether it stays, whether to remove."""
         resource, now = write.target.resource, self._services.clock.now()
         meta = dict(old["metadata"])
         obj = {**old, "metadata": meta}

@@ -208,7 +208,7 @@ def dry_run_problems(value: str) -> list[FieldError]:
 
 
 def manager_of(options: WriteOptions, user_agent: str) -> str:
-    """The field manager: the given one, else the first word of the User-Agent, at most 128 bytes."""
+    """The field manager: the given one, else the start of the User-Agent, at most 128 bytes."""
     if options.field_manager:
         return options.field_manager
     prefix = user_agent.partition("/")[0] or "unknown"
