@@ -119,13 +119,13 @@ def _versions(versions: list[Json]) -> list[FieldError]:
         return [bad_value("spec.versions", [], detail)]
     shared = _shared_words(versions)
     for index, version in enumerate(versions):
-        if not _schema(version):
+        if _schema(version) is None:
             found.append(required(f"spec.versions[{index}].schema.openAPIV3Schema"))
     for index, version in enumerate(versions):
         path = f"spec.versions[{index}]"
         if problems := syntax.label_1035_problems(version.get("name") or ""):
             found.append(bad_value(f"{path}.name", version.get("name") or "", ",".join(problems)))
-        if not shared["schema"] and _schema(version):
+        if not shared["schema"] and _schema(version) is not None:
             has_status = _has_status(version)
             found += _validation(version, f"{path}.schema.openAPIV3Schema", has_status)
         if not shared["subresources"]:
@@ -153,7 +153,7 @@ def _shared(versions: list[Json]) -> list[FieldError]:
         return []
     shared, first = _shared_words(versions), versions[0]
     found: list[FieldError] = []
-    if shared["schema"] and _schema(first):
+    if shared["schema"] and _schema(first) is not None:
         has_status = any(_has_status(v) for v in versions)
         found += _validation(first, "spec.validation.openAPIV3Schema", has_status)
     if shared["subresources"]:

@@ -107,18 +107,21 @@ class WebhookConverter:
 
 
 def converter_of(
-    convert: Converter, group: str, versions: Mapping[str, VersionRules]
+    convert: Converter, group: str, storage: str, versions: Mapping[str, VersionRules]
 ) -> Callable[[list[Json], str], Awaitable[list[Json]]]:
-    """The function a `Resource` carries: from any version to `target`, pruned by its schema."""
+    """The function a `Resource` carries: from any version to `target`, pruned by its schema.
+
+    What goes into the store gets the defaults of the storage version too, as reading would do.
+    """
 
     async def converted(objects: list[Json], target: str) -> list[Json]:
         api_version = f"{group}/{target}"
         others = [obj for obj in objects if obj.get("apiVersion") != api_version]
         changed = iter(await convert(others, api_version) if others else [])
         rules = versions[api_version]
+        fit = rules.tidied if target == storage else rules.pruned
         return [
-            obj if obj.get("apiVersion") == api_version else rules.pruned(next(changed))
-            for obj in objects
+            obj if obj.get("apiVersion") == api_version else fit(next(changed)) for obj in objects
         ]
 
     return converted

@@ -47,7 +47,7 @@ def resource_of(
         subresources=_subresources(spec, served),
         custom=True,
         selectable=_selectable(served),
-        convert=_converter_of(converter, group, rules) if len(rules) > 1 else None,
+        convert=_converter_of(converter, group, storage, rules) if len(rules) > 1 else None,
         scale_paths=_scale_paths(served),
     )
 

@@ -14,6 +14,7 @@ from allaboard.cluster.schema.builtin import meta_schema
 from allaboard.cluster.schema.decode import Decoded, decode
 
 _MAX_COMPLAINTS = 100
+_BIGGEST_WHOLE = 1e21  # above it Go writes floats with an exponent
 
 
 def read_custom(resource: Resource, data: Json) -> Decoded:
@@ -21,7 +22,7 @@ def read_custom(resource: Resource, data: Json) -> Decoded:
     strategy = resource.strategy
     assert isinstance(strategy, CustomStrategy)
     complaints: list[str] = []
-    obj = _plain(data, "", complaints) if _has_doubles(data) else dict(data)
+    obj = _plain(data, "", complaints) if _is_odd(data) else dict(data)
     meta = obj.get("metadata")
     if meta is not None:
         decoded = decode(meta_schema("ObjectMeta"), meta)
@@ -32,8 +33,8 @@ def read_custom(resource: Resource, data: Json) -> Decoded:
     return Decoded(obj, sorted(dict.fromkeys(complaints))[:_MAX_COMPLAINTS])
 
 
-def _has_doubles(data: Json) -> bool:
-    """Whether any object in a body repeats a key. Level by level, containers only."""
+def _is_odd(data: Json) -> bool:
+    """Whether a body repeats a key or spells a whole number as a float. Level by level."""
     level: list[Any] = [data]
     while level:
         below: list[Any] = []
@@ -41,14 +42,20 @@ def _has_doubles(data: Json) -> bool:
             kind = type(value)
             if kind is Doubled:
                 return True
-            members = value.values() if kind is dict else value
-            below += [v for v in members if isinstance(v, dict | list)]
+            for member in value.values() if kind is dict else value:
+                if isinstance(member, dict | list):
+                    below.append(member)
+                elif type(member) is float and member.is_integer():
+                    return True
         level = below
     return False
 
 
 def _plain(value: Any, path: str, complaints: list[str]) -> Any:
-    """The same data without repeated keys, each of which is complained about."""
+    """The same data without repeated keys, each of which is complained about.
+
+    Go writes a whole float without a fraction, so 1.0 is stored as 1.
+    """
     if isinstance(value, dict):
         if isinstance(value, Doubled):
             names = [name for name, _ in value.pairs]
@@ -57,6 +64,8 @@ def _plain(value: Any, path: str, complaints: list[str]) -> Any:
         return {name: _plain(v, _join(path, name), complaints) for name, v in value.items()}
     if isinstance(value, list):
         return [_plain(v, f"{path}[{i}]", complaints) for i, v in enumerate(value)]
+    if isinstance(value, float) and value.is_integer() and abs(value) < _BIGGEST_WHOLE:
+        return int(value)
     return value
 
 
