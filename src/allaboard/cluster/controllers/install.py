@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from allaboard.cluster.controllers.endpoints import EndpointsController
 from allaboard.cluster.controllers.events_ttl import EventExpiry
 from allaboard.cluster.controllers.feed import StoreFeed
 from allaboard.cluster.controllers.finished_jobs import FinishedJobs
@@ -10,6 +11,10 @@ from allaboard.cluster.controllers.gc.collector import GarbageCollector
 from allaboard.cluster.controllers.job.reconciler import JobController
 from allaboard.cluster.controllers.namespace_content import root_ca, service_accounts
 from allaboard.cluster.controllers.namespaces import NamespaceController
+from allaboard.cluster.controllers.nodes.eviction import TaintEviction
+from allaboard.cluster.controllers.nodes.lifecycle import NodeLifecycle
+from allaboard.cluster.controllers.nodes.pod_collector import PodCollector
+from allaboard.cluster.controllers.nodes.residents import Residents
 from allaboard.cluster.store.store import Store
 from allaboard.runtime.events import EventRecorder
 from allaboard.runtime.manager import Manager
@@ -22,6 +27,8 @@ class Config:
     without: frozenset[str] = frozenset()  # names of controllers to leave out
     root_certificate: str = ""  # PEM, for kube-root-ca.crt
     event_ttl_s: float = 3600.0
+    node_grace_s: float = 50.0  # without a renewed Lease a node is Unknown after this
+    most_ended_pods: int = 0  # the oldest ended pods go beyond this many; 0: all may stay
 
 
 Start = Callable[[Manager, StoreFeed, Config], None]
@@ -55,6 +62,24 @@ def _event_ttl(manager: Manager, feed: StoreFeed, config: Config) -> None:
     manager.spawn(EventExpiry(feed, manager.clock, config.event_ttl_s).run, "event expiry")
 
 
+def _node_lifecycle(manager: Manager, feed: StoreFeed, config: Config) -> None:
+    recorder = recorder_for(manager, "node-controller")
+    NodeLifecycle(manager, Residents(manager), recorder, config.node_grace_s)
+
+
+def _taint_eviction(manager: Manager, feed: StoreFeed, config: Config) -> None:
+    recorder = recorder_for(manager, "taint-eviction-controller")
+    TaintEviction(manager, Residents(manager), recorder)
+
+
+def _pod_collector(manager: Manager, feed: StoreFeed, config: Config) -> None:
+    PodCollector(manager, Residents(manager), config.most_ended_pods)
+
+
+def _endpoints(manager: Manager, feed: StoreFeed, config: Config) -> None:
+    EndpointsController(manager)
+
+
 CONTROLLERS: dict[str, Start] = {
     "job": _job,
     "ttl-after-finished": _ttl_after_finished,
@@ -63,6 +88,10 @@ CONTROLLERS: dict[str, Start] = {
     "serviceaccount": _serviceaccount,
     "root-ca": _root_ca,
     "event-ttl": _event_ttl,
+    "node-lifecycle": _node_lifecycle,
+    "taint-eviction": _taint_eviction,
+    "pod-collector": _pod_collector,
+    "endpoints": _endpoints,
 }
 
 

@@ -101,15 +101,19 @@ class NamespaceController:
         name = (new or old or {})["metadata"]["name"]
         if new is None or not new["metadata"].get("deletionTimestamp"):
             self._leaving.pop(name, None)
-        elif name not in self._leaving:
+        else:
             self._leaving[name] = None
-            self.controller.enqueue(Key("", name))
+            if old is None or old["metadata"].get("deletionTimestamp") is None or _let_go(new):
+                self.controller.enqueue(Key("", name))
 
     async def reconcile(self, key: Key) -> Outcome:
         namespace = self._namespaces.get(key)
         if namespace is None or not namespace["metadata"].get("deletionTimestamp"):
             return DONE
-        if FINALIZER not in (namespace["spec"].get("finalizers") or ()):
+        finalizers = namespace["spec"].get("finalizers") or ()
+        if FINALIZER not in finalizers:
+            if _let_go(namespace):
+                await self._remove(namespace)
             return DONE
         early = parse_time(namespace["metadata"]["deletionTimestamp"]) + GRACE_S - self._clock.now()
         if early > 0:
@@ -165,6 +169,14 @@ class NamespaceController:
         except NotFound:
             return
 
+    async def _remove(self, namespace: Json) -> None:
+        """Where letting go of it was not enough to make it go."""
+        meta = namespace["metadata"]
+        try:
+            await self._client.delete(Namespace.KIND, meta["name"], uid=meta["uid"])
+        except (Conflict, NotFound):
+            return
+
     async def _say_what_is_left(self, namespace: Json, left: Sequence[Record]) -> None:
         old = (namespace.get("status") or {}).get("conditions") or []
         conditions = remaining_conditions(left, old, self._clock.now())
@@ -179,3 +191,8 @@ class NamespaceController:
             )
         except (Conflict, NotFound):
             return
+
+
+def _let_go(namespace: Json) -> bool:
+    held = namespace["spec"].get("finalizers") or namespace["metadata"].get("finalizers")
+    return not held

@@ -86,6 +86,7 @@ class GarbageCollector:
         record = self._census.record_of(item)
         if record is None:
             return DONE  # its deletion is on the way to us
+        item = Item(item.kind, record.obj)  # news may be ahead of what the graph has heard
         verdict = judge(item, self._graph, self._census.fate)
         for reference in verdict.foreign:
             self._warn(record.obj, item, reference)
