@@ -30,6 +30,7 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
         ("1_000", 1000), ("018", 18.0), ("1e3", 1000.0), (".5", 0.5), ("1.", 1.0), ("-", "-"),
         ("2026-01-01", "2026-01-01"), ("1:30", "1:30"), ("190:20:30", "190:20:30"),
         ("0x", "0x"), ("1.2.3", "1.2.3"), ("v1", "v1"), ("=", "="), ("1e999", "1e999"),
+        ("1" * 5_000, "1" * 5_000), ("0x" + "f" * 5_000, "0x" + "f" * 5_000),
     ],
 )  # fmt: skip
 def test_plain_scalars_mean_what_they_mean_to_kubectl(text: str, value: Any) -> None:
@@ -42,7 +43,9 @@ def test_plain_scalars_mean_what_they_mean_to_kubectl(text: str, value: Any) -> 
     [
         pytest.param('a: "yes"', {"a": "yes"}, id="quoted is text"),
         pytest.param("a: !!str 5", {"a": "5"}, id="a tag says it is text"),
-        pytest.param("1: x\ntrue: z", {"1": "x", "true": "z"}, id="keys become text"),
+        pytest.param(
+            "1: x\ntrue: z\n2.0: w", {"1": "x", "true": "z", "2": "w"}, id="keys become text"
+        ),
         pytest.param("a: &x {b: c}\nd: *x", {"a": {"b": "c"}, "d": {"b": "c"}}, id="an alias"),
         pytest.param(
             "a: &x {b: 1, c: 2}\nd:\n  <<: *x\n  c: 3",

@@ -5,6 +5,7 @@ encoding/json's scanner, which API clients know.
 """
 
 import re
+from math import inf
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
@@ -20,11 +21,13 @@ class _Wrong(Exception):
 
 def explain(raw: bytes) -> str:
     """The first thing wrong with `raw`. What Go would accept is blamed on its encoding."""
+    scanner = _Scanner(raw.decode("utf-8", "replace"))
     try:
-        text = raw.decode("utf-8", "replace")
-        _Scanner(text).document()
+        scanner.document()
     except _Wrong as wrong:
         return str(wrong)
+    if scanner.huge:
+        return f"json: cannot unmarshal number {scanner.huge} into Go value of type float64"
     return "invalid UTF-8 or a lone surrogate in string literal"
 
 
@@ -44,6 +47,7 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.huge = ""  # the first number beyond the range of doubles
 
     def document(self) -> None:
         stack: list[str] = []  # of open brackets
@@ -158,6 +162,8 @@ class _Scanner:
             self.at += 1
             raise self.wrong("in numeric literal")
         self.at = match.end()
+        if not self.huge and match.group() and float(match.group()) in (inf, -inf):
+            self.huge = match.group()[:40]
         found = self.peek()
         if found == ".":
             self.at += 1

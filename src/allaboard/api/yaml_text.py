@@ -19,6 +19,7 @@ from allaboard.api.json_syntax import MAX_DEPTH
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_MAX_DIGITS = 308  # beyond a double's range Go leaves the text alone
 MAX_COPIED_NODES = 100_000  # what aliases may add to a document
 _TAG = "tag:yaml.org,2002:"
 _WORDS: dict[str, bool | None] = {
@@ -78,6 +79,8 @@ def resolve(text: str) -> Any:
     if text[0] not in "+-.0123456789":
         return text
     bare = text.replace("_", "")
+    if len(bare) > _MAX_DIGITS:
+        return text
     if _INTEGER.fullmatch(bare):
         return _integer(bare)
     if _FLOAT.fullmatch(bare):
@@ -126,17 +129,17 @@ class _Builder:
         return BadYaml(problem, _line(event), self.document.number)
 
     def take(self, event: Any) -> None:
-        match event:
-            case yaml.ScalarEvent():
-                weight = 1 + len(event.value) // 16  # long texts must not be copied often either
-                self.nodes += weight
-                self.add(_scalar(event, self), event, (event.anchor, weight))
-            case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
-                self.open({} if isinstance(event, yaml.MappingStartEvent) else [], event)
-            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
-                self.close(event)
-            case yaml.AliasEvent():
-                self.add(self.alias(event), event, (None, 0))
+        kind = type(event)
+        if kind is yaml.ScalarEvent:
+            weight = 1 + len(event.value) // 16  # long texts must not be copied often either
+            self.nodes += weight
+            self.add(_scalar(event, self), event, (event.anchor, weight))
+        elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+            self.open({} if kind is yaml.MappingStartEvent else [], event)
+        elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+            self.close(event)
+        elif kind is yaml.AliasEvent:
+            self.add(self.alias(event), event, (None, 0))
 
     def open(self, out: Any, event: Any) -> None:
         if len(self.stack) >= MAX_DEPTH:
@@ -206,7 +209,7 @@ class _Builder:
         elif isinstance(value, bool):
             frame.key = "true" if value else "false"
         elif isinstance(value, int | float):
-            frame.key = str(value)
+            frame.key = str(int(value) if value == value // 1 else value)
         else:
             raise self.error("a mapping has a key that is null, a list or a mapping", event)
 
