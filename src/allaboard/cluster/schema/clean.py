@@ -6,21 +6,13 @@ Closures are made once per struct; a pod takes some tens of microseconds.
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from allaboard.api.quantity import canonical, canonical_milli
 from allaboard.cluster.schema.node import Schema
 from allaboard.cluster.schema.scalars import normal_base64, normal_micro_time, normal_time
-from allaboard.cluster.schema.zero import (
-    DROP,
-    absent_value,
-    fills,
-    is_struct,
-    vanishes_when_empty,
-    zero_of,
-    zero_struct,
-)
+from allaboard.cluster.schema.zero import fills, is_struct, vanishes_when_empty, zero_of
 
 Clean = Callable[[Any], Any]
 
@@ -63,21 +55,9 @@ class _Maker:
         """A member of a list or map: null stands for the zero value."""
         clean = self.value(schema)
         if is_struct(schema):
-            return lambda value: zero_struct(schema) if value is None else clean(value)
+            return clean
         zero = zero_of(schema)
         return lambda value: zero if value is None else clean(value)
-
-    def field(self, schema: Schema) -> Clean:
-        clean = self.value(schema)
-        if is_struct(schema):
-            if schema.pointer:
-                absent = absent_value(schema)
-                return lambda value: absent if value is None else clean(value)
-            return lambda value: zero_struct(schema) if value is None else clean(value)
-        absent = absent_value(schema)
-        if vanishes_when_empty(schema):
-            return lambda value: absent if value is None else (clean(value) or DROP)
-        return lambda value: absent if value is None else clean(value)
 
     def struct(self, schema: Schema) -> Clean:
         key = id(schema.properties)
@@ -85,13 +65,16 @@ class _Maker:
         if made is not None:
             return made
         handlers: dict[str, Clean] = {}
-        plain: set[str] = set()
+        plain: set[str] = set()  # optional strings, the most frequent fields by far
+        kept: set[str] = set()  # written even when empty
         missing = fills(schema)
 
         def clean(data: Any) -> dict[str, Any]:
-            if type(data) is not dict:
-                raise _UNCLEAN
             out: dict[str, Any] = {}
+            if type(data) is not dict:
+                if data is not None:
+                    raise _UNCLEAN
+                data = out
             for name, value in data.items():
                 if type(value) is str and name in plain:
                     if value:
@@ -100,8 +83,10 @@ class _Maker:
                 handler = handlers.get(name)
                 if handler is None:
                     raise _UNCLEAN
+                if value is None:  # as if it were not there
+                    continue
                 value = handler(value)
-                if value is not DROP:
+                if value or name in kept:
                     out[name] = value
             for name, constant, make in missing:
                 if name not in out:
@@ -110,8 +95,10 @@ class _Maker:
 
         self.structs[key] = clean
         for name, field in schema.properties.items():
-            handlers[name] = self.field(field)
-            if field.type == "string" and not field.format and vanishes_when_empty(field):
+            handlers[name] = self.value(field)
+            if not vanishes_when_empty(field):
+                kept.add(name)
+            elif field.type == "string" and not field.format:
                 plain.add(name)
         return clean
 
@@ -183,7 +170,7 @@ _SCALARS: dict[str, Callable[[Schema], Clean]] = {
     "date-time": _text(normal_time),
     "micro-time": _text(normal_micro_time),
     "duration": _text(str),
-    "quantity": _text(canonical),
+    "quantity": _text(lru_cache(maxsize=4096)(canonical)),
     "int-or-string": _int_or_string,
 }
 
