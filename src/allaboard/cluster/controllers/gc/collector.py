@@ -14,6 +14,9 @@ from allaboard.runtime.controller import DONE, Controller, Outcome
 from allaboard.runtime.events import EventRecorder
 from allaboard.runtime.manager import Manager
 
+# The owner's own controller usually has something to tidy up on its dependents: let it go first.
+SETTLING_S = 0.02
+
 
 class GarbageCollector:
     def __init__(
@@ -66,7 +69,7 @@ class GarbageCollector:
         uid = record.obj["metadata"].get("uid", "")
         old = self._graph.remove(uid)
         for dependent in self._graph.dependents(uid):
-            self._enqueue(dependent.uid)
+            self.controller.enqueue_after(dependent.uid, SETTLING_S)
         if old is not None:
             self._wake_owners(old)
 

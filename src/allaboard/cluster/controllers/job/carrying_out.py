@@ -51,10 +51,14 @@ class Hands:
                     Pod.KIND, meta["name"], meta["namespace"], finalizer_removal(pod), "json"
                 )
 
-    async def patch_pod(self, pod: PodFacts, patch: Json) -> None:
+    async def patch_pod(self, pod: PodFacts, patch: Json) -> list[PodFacts]:
+        """The pod as it is afterwards; nothing if it is gone."""
         meta = pod.obj["metadata"]
-        with suppress(NotFound):
-            await self._client.patch(Pod.KIND, meta["name"], meta["namespace"], patch)
+        try:
+            new = await self._client.patch(Pod.KIND, meta["name"], meta["namespace"], patch)
+        except NotFound:
+            return []
+        return [PodFacts(new)]
 
     def _note(self, job: Json, note: Note) -> None:
         self._recorder.record(job, note.type, note.reason, note.message)

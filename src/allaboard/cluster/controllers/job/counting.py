@@ -48,8 +48,9 @@ def _take_in(sheet: Sheet, plan: JobPlan) -> bool:
         if pod.uid not in plan.tracked:
             continue
         considered_failed = sheet.has_failed(pod)
-        if _may_release(sheet, pod, considered_failed):
-            plan.release.append(pod)
+        if not _may_release(sheet, pod, considered_failed):
+            continue
+        plan.release.append(pod)
         if pod.succeeded and pod.uid not in sheet.uncounted_failed:
             if not sheet.indexed:
                 if pod.uid not in sheet.uncounted_succeeded:

@@ -132,17 +132,13 @@ class JobController:
 
     async def _claimed(self, job: Json) -> list[PodFacts]:
         """The Job's pods, after it has adopted what it selects and let go what it does not."""
-        uid = job["metadata"]["uid"]
-        owned = self._mirror.owned_by(uid)
-        lost = claims.strays(job, owned)
-        found = claims.adoptable(job, self._mirror.unowned_in(job["metadata"]["namespace"]))
-        if not lost and not found:
-            return owned
-        for pod in lost:
+        owned = self._mirror.owned_by(job["metadata"]["uid"])
+        for pod in claims.strays(job, owned):
             await self._hands.patch_pod(pod, claims.release(job, pod))
-        for pod in found:
-            await self._hands.patch_pod(pod, claims.adoption(job, pod))
-        return self._mirror.owned_by(uid)
+            owned.remove(pod)
+        for pod in claims.adoptable(job, self._mirror.unowned_in(job["metadata"]["namespace"])):
+            owned += await self._hands.patch_pod(pod, claims.adoption(job, pod))
+        return owned
 
     async def reconcile_leftover(self, uid: str) -> Outcome:
         """A pod that is tracked although no Job will count it loses the finalizer."""

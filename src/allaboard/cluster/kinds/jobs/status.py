@@ -32,9 +32,9 @@ def validate_job_status(obj: Json, old: Json) -> list[FieldError]:
         status.get("completedIndexes") or status.get("failedIndexes") is not None
     ):
         _indexes(obj["spec"], status, before, out)
-    if (status.get("ready") or 0) > (status.get("active") or 0):
+    if (status.get("ready") or 0) > max(0, status.get("active") or 0):
         detail = "cannot set more ready pods than active"
-        out.append(bad_value("status.ready", status["ready"], detail))
+        out.append(bad_value("status.ready", status.get("ready") or 0, detail))
     _moves(obj, status, before, true, out)
     return out
 
@@ -154,7 +154,12 @@ def _moves(
             if kind in was and kind not in true:
                 detail = f"cannot disable the terminal {kind}=True condition"
                 out.append(invalid_without_value("status.conditions", detail))
-    for key in ("failed", "succeeded"):
+    spec = obj["spec"]
+    # A Job with as many pods as indexes may be scaled down, and loses the successes beyond.
+    elastic = spec.get("completionMode") == "Indexed" and (
+        spec.get("completions") == spec.get("parallelism")
+    )
+    for key in ("failed",) if elastic else ("failed", "succeeded"):
         value = status.get(key) or 0
         if value < (before.get(key) or 0):
             out.append(bad_value(f"status.{key}", value, f"cannot decrease the {key} counter"))

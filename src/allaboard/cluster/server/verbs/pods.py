@@ -68,7 +68,6 @@ def bind(pod: Json, binding: Json, now: str) -> Json:
     conditions = [c for c in status.get("conditions") or () if c.get("type") != "PodScheduled"]
     scheduled: Json = {
         "type": "PodScheduled",
-        "observedGeneration": meta.get("generation", 1),
         "status": "True",
         "lastProbeTime": None,
         "lastTransitionTime": now,
