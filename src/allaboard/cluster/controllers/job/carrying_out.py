@@ -2,10 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from typing import Any, TypeVar
 
-from allaboard.api.errors import ApiError, NotFound
+from allaboard.api.errors import ApiError, Invalid, NotFound
 from allaboard.api.meta import Json
 from allaboard.api.types import Job, Pod
 from allaboard.client.client import Client
@@ -44,12 +43,19 @@ class Hands:
 
     async def untrack(self, pod: PodFacts) -> None:
         """Remove the tracking finalizer, unless pod or finalizer are gone already."""
-        if pod.tracked:
-            meta = pod.obj["metadata"]
-            with suppress(NotFound):
+        meta = pod.obj["metadata"]
+        live: PodFacts | None = pod
+        while live is not None and live.uid == pod.uid and live.tracked:
+            try:
                 await self._client.patch(
-                    Pod.KIND, meta["name"], meta["namespace"], finalizer_removal(pod), "json"
+                    Pod.KIND, meta["name"], meta["namespace"], finalizer_removal(live), "json"
                 )
+                return
+            except NotFound:
+                return
+            except Invalid:  # the list of finalizers is not what it was
+                found = await self._client.find(Pod.KIND, meta["name"], meta["namespace"])
+                live = PodFacts(found) if found is not None and found != live.obj else None
 
     async def patch_pod(self, pod: PodFacts, patch: Json) -> list[PodFacts]:
         """The pod as it is afterwards; nothing if it is gone."""
