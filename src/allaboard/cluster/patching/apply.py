@@ -14,7 +14,7 @@ from typing import Any
 from allaboard.api.errors import BadRequest, Conflict
 from allaboard.api.meta import Json
 from allaboard.clock import Instant
-from allaboard.cluster.patching.compare import UNTRACKED_METADATA, object_changes
+from allaboard.cluster.patching.compare import UNTRACKED_METADATA, everything, object_changes
 from allaboard.cluster.patching.conformity import check_conformity, render_misfits
 from allaboard.cluster.patching.fieldset import (
     FieldSet,
@@ -122,7 +122,7 @@ class _Apply:
         last: FieldSet = mine["fieldsV1"] if mine is not None else {}
         fields = self._owned()
         merged = merge(self.shape, live, self.config) if live else self.config
-        merged = self._prune(merged, last, [fields, *(e["fieldsV1"] for e in others)])
+        merged = self._prune(merged, last, [e["fieldsV1"] for e in others])
         differences = Differences(live, merged, self.schema, self.manager)
         if not force:
             _check_conflicts(others, differences)
@@ -156,7 +156,8 @@ class _Apply:
 
     def _prune(self, merged: Json, last: FieldSet, claims: list[FieldSet]) -> Json:
         """Without what was applied last time, is left out now, and nobody claims."""
-        claimed = _ALWAYS_CLAIMED
+        # What stands in the configuration stays, even an empty list that nobody can own.
+        claimed = union(_ALWAYS_CLAIMED, everything(self.shape, self.config))
         for claim in claims:
             claimed = union(claimed, claim)
         if not difference(last, claimed):
