@@ -43,7 +43,11 @@ def test_yaml_keys_given_twice_are_complained_about_with_their_line() -> None:
     body = read_body(b"data:\n  a: '1'\n  a: '2'\n", "ConfigMap", is_yaml=True, doubles=True)
     decoded = decode_body(body, KIND, SCHEMA)
     assert decoded.data["data"] == {"a": "2"}
-    assert decoded.complaints == ['yaml: unmarshal errors:\n  line 3: key "a" already set in map']
+    assert decoded.complaints == ['line 3: key "a" already set in map']
+    refusal = refuse_complaints([*decoded.complaints, 'unknown field "b"'], KIND)
+    assert refusal.message.endswith(
+        'yaml: unmarshal errors:\n  line 3: key "a" already set in map, unknown field "b"'
+    )
 
 
 def test_kind_and_version_may_be_left_out() -> None:

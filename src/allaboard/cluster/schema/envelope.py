@@ -42,8 +42,7 @@ def read_body(raw: bytes, expected: str, *, is_yaml: bool = False, doubles: bool
         if is_yaml:
             document = read_first(raw)
             data = document.data
-            if document.repeated and doubles:
-                complaints = ["\n  ".join(["yaml: unmarshal errors:", *document.repeated])]
+            complaints = document.repeated if doubles else []
         else:
             data = read_json(raw, doubles=doubles)
     except Malformed as error:
@@ -122,8 +121,11 @@ def _conversion_problem(data: Json, said_version: str, said_kind: str, kind: Kin
 
 
 def refuse_complaints(complaints: list[str], kind: Kind) -> BadRequest:
-    """What fieldValidation=Strict answers."""
+    """What fieldValidation=Strict answers. Complaints about lines of YAML are one of its parts."""
+    lines = [c for c in complaints if c.startswith("line ")]
+    parts = ["\n  ".join(["yaml: unmarshal errors:", *lines])] if lines else []
+    parts += [c for c in complaints if not c.startswith("line ")]
     return BadRequest(
         f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
-        f"strict decoding error: {', '.join(complaints)}"
+        f"strict decoding error: {', '.join(parts)}"
     )
