@@ -177,7 +177,8 @@ class Player:
         status = got["status"]
         same_status = _cut(want) == _cut(got)
         # What only one of the two servers made must not shift the tokens of what follows.
-        ours, theirs = (self.got, self.want) if same_status else copy.deepcopy((self.got, self.want))
+        pair = (self.got, self.want)
+        ours, theirs = pair if same_status else copy.deepcopy(pair)
         differences = list(self.replay.diff(theirs.norm(want), ours.norm(got)))
         if differences and entry.get("unstable"):
             return None

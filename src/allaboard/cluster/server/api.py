@@ -11,6 +11,7 @@ from random import Random
 from allaboard.api.errors import ApiError, InternalError
 from allaboard.clock import Clock
 from allaboard.cluster.admission.chain import AdmissionChain
+from allaboard.cluster.crds.registry import CrdRegistry
 from allaboard.cluster.server import routes
 from allaboard.cluster.server.auth import Authenticator
 from allaboard.cluster.server.catalogue import Catalogue
@@ -69,10 +70,13 @@ class ApiServer:
         self.metrics = Metrics()
         self.discovery = Discovery(self.services, self.metrics)
         self.authenticator: Authenticator | None = None
+        self.definitions: CrdRegistry | None = None  # who adds and removes custom resources
         self.subresources = Subresources(self)
 
     async def close(self) -> None:
         """Let go of what plugins hold, then of the store."""
+        if self.definitions is not None:
+            await self.definitions.close()
         await self.services.admission.close()
         await self.services.store.close()
 

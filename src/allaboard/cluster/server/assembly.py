@@ -20,12 +20,15 @@ from allaboard.cluster.store.store import Store
 async def assemble(
     clock: Clock, rng: Random, store: Store | None = None, config: Config | None = None
 ) -> ApiServer:
-    """A server with the built-in kinds and admission; in memory unless a store is given."""
+    """A server with the built-in kinds and plugins; in memory unless a store is given."""
     catalogue = Catalogue(with_definition_rules(builtin_resources()))
     store = store if store is not None else Store(clock)
     caller = WebhookCaller(rng)
     definitions = CrdRegistry(store, clock, catalogue, caller)
     definitions.start()
     admission = standard_chain(store, rng, caller)
-    admission.insert(NoCreationWhileTerminating(definitions), before="MutatingAdmissionWebhook")
-    return ApiServer(store, clock, rng, catalogue, admission, config)
+    admission.insert(NoCreationWhileTerminating(definitions), before="LimitRanger")
+    catalogue.on_change(admission.refresh)
+    server = ApiServer(store, clock, rng, catalogue, admission, config)
+    server.definitions = definitions
+    return server
