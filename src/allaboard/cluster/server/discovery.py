@@ -86,7 +86,7 @@ class Discovery:
                 return self._resources(request, "", version)
             case ["apis", group, version]:
                 return self._resources(request, group, version)
-            case ["api" | "apis", group, _, _, *_] if catalogue.versions_of(group):
+            case ["api" | "apis", group, _, _, *_] if catalogue.has_builtin(group):
                 raise no_such_endpoint()
         return None
 
