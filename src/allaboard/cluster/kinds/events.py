@@ -34,6 +34,9 @@ def as_new(obj: Json) -> Json:
     """A stored Event in the shape of events.k8s.io."""
     shown = {_RENAMED.get(key, key): value for key, value in obj.items()}
     shown["apiVersion"] = "events.k8s.io/v1"
+    for key in ("reportingController", "reportingInstance"):
+        if key in shown and not shown[key]:
+            del shown[key]
     return shown
 
 
@@ -41,6 +44,8 @@ def as_core(obj: Json) -> Json:
     """An Event of events.k8s.io in the shape in which it is stored."""
     stored = {_BACK.get(key, key): value for key, value in obj.items()}
     stored["apiVersion"] = "v1"
+    stored.setdefault("reportingComponent", "")
+    stored.setdefault("reportingInstance", "")
     return stored
 
 

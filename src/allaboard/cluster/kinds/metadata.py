@@ -54,18 +54,15 @@ def validate_metadata_update(meta: Json, old: Json, path: str = "metadata") -> l
     """What may not change, then the rules on what did."""
     errors: list[FieldError] = []
     finalizers, old_finalizers = meta.get("finalizers"), old.get("finalizers")
-    if finalizers != old_finalizers:
-        if old.get("deletionTimestamp"):
-            extra = sorted(set(finalizers or ()) - set(old_finalizers or ()))
-            if extra:
-                listing = ", ".join(f'"{f}"' for f in extra)
-                errors.append(
-                    forbidden(
-                        f"{path}.finalizers",
-                        "no new finalizers can be added if the object is being deleted, found "
-                        f"new finalizers []string{{{listing}}}",
-                    )
-                )
+    if finalizers != old_finalizers and old.get("deletionTimestamp"):
+        extra = sorted(set(finalizers or ()) - set(old_finalizers or ()))
+        if extra:
+            listing = ", ".join(f'"{f}"' for f in extra)
+            detail = (
+                "no new finalizers can be added if the object is being deleted, found new "
+                f"finalizers []string{{{listing}}}"
+            )
+            errors.append(forbidden(f"{path}.finalizers", detail))
     for key in ("name", "namespace", "uid", "creationTimestamp"):
         if meta.get(key) != old.get(key):
             errors.append(bad_value(f"{path}.{key}", meta.get(key), _IMMUTABLE))

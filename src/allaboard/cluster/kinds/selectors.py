@@ -37,6 +37,17 @@ def _requirement(requirement: Json, path: str) -> list[FieldError]:
     return errors
 
 
+def shown(selector: Json | None) -> Json | None:
+    """A selector as messages show it: labels in alphabetical order."""
+    if selector is None or not selector.get("matchLabels"):
+        return selector
+    return {**selector, "matchLabels": dict(sorted(selector["matchLabels"].items()))}
+
+
+def shown_labels(labels: Json | None) -> Json | None:
+    return None if labels is None else dict(sorted(labels.items()))
+
+
 def matches(selector: Json | None, labels: Mapping[str, str]) -> bool:
     """Whether a legal selector selects these labels; no selector selects nothing."""
     if selector is None:

@@ -43,10 +43,6 @@ class ServiceStrategy(KindStrategy):
             spec.setdefault("allocateLoadBalancerNodePorts", True)
         if kind != "ExternalName":
             spec.setdefault("internalTrafficPolicy", "Cluster")
-        if spec.get("clusterIP") and not spec.get("clusterIPs"):
-            spec["clusterIPs"] = [spec["clusterIP"]]
-        elif spec.get("clusterIPs") and not spec.get("clusterIP"):
-            spec["clusterIP"] = spec["clusterIPs"][0]
         status = obj.get("status")
         if status is not None and "loadBalancer" not in status:
             obj["status"] = {**status, "loadBalancer": {}}
@@ -85,9 +81,12 @@ class ServiceStrategy(KindStrategy):
             return
         digest = hashlib.sha256(str(obj["metadata"].get("uid", "")).encode()).digest()
         number = int.from_bytes(digest[:8], "big")
+        if spec.get("clusterIPs") and not spec.get("clusterIP"):
+            spec["clusterIP"] = spec["clusterIPs"][0]
         if not spec.get("clusterIP"):
             size = CLUSTER_NETWORK.num_addresses - 12
             spec["clusterIP"] = str(CLUSTER_NETWORK[10 + number % size])
+        if not spec.get("clusterIPs"):
             spec["clusterIPs"] = [spec["clusterIP"]]
         spec.setdefault("ipFamilies", ["IPv6" if ":" in spec["clusterIP"] else "IPv4"])
         spec.setdefault("ipFamilyPolicy", "SingleStack")

@@ -42,8 +42,6 @@ class KindStrategy:
             self.reset_status(obj)
         if self.has_generation:
             obj["metadata"]["generation"] = 1
-        else:
-            obj["metadata"].pop("generation", None)
 
     def prepare_update(self, obj: Json, old: Json, subresource: str) -> None:
         if subresource == "status":

@@ -127,7 +127,9 @@ def check_client(config: Json, path: str) -> list[FieldError]:
     url, service = config.get("url"), config.get("service")
     if (url is None) == (service is None):
         return [required(path, "exactly one of url or service is required")]
-    return _url(url, f"{path}.url") if url is not None else _service(service, f"{path}.service")
+    return (
+        _url(url, f"{path}.url") if url is not None else _service(service or {}, f"{path}.service")
+    )
 
 
 def _url(url: str, path: str) -> list[FieldError]:

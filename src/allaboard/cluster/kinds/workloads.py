@@ -1,11 +1,18 @@
 """Are Deployments, ReplicaSets, StatefulSets, DaemonSets and ReplicationControllers legal?"""
 
+from typing import ClassVar
+
 from allaboard.api.fields import FieldError, bad_value, forbidden, not_supported, required
 from allaboard.api.meta import Json
 from allaboard.cluster.kinds.pods.defaults import default_pod_spec
 from allaboard.cluster.kinds.pods.spec import validate_template
 from allaboard.cluster.kinds.scheduling import validate_share
-from allaboard.cluster.kinds.selectors import matches, validate_label_selector
+from allaboard.cluster.kinds.selectors import (
+    matches,
+    shown,
+    shown_labels,
+    validate_label_selector,
+)
 from allaboard.cluster.kinds.strategy import KindStrategy
 
 _NOT_NEGATIVE = "must be greater than or equal to 0"
@@ -17,7 +24,7 @@ class WorkloadStrategy(KindStrategy):
 
     has_generation = True
     fixed_selector = True
-    empty_status: Json = {"replicas": 0}
+    empty_status: ClassVar[Json] = {"replicas": 0}
     kind_word = "replicaset"
 
     def default_spec(self, obj: Json) -> None:
@@ -61,7 +68,8 @@ class WorkloadStrategy(KindStrategy):
         labels = spec["template"]["metadata"].get("labels")
         if selector is None or not matches(selector, labels or {}):
             detail = "`selector` does not match template `labels`"
-            out.append(bad_value("spec.template.metadata.labels", labels, detail))
+            path = "spec.template.metadata.labels"
+            out.append(bad_value(path, shown_labels(labels), detail))
         validate_template(spec["template"], "spec.template", out)
         restart = spec["template"]["spec"].get("restartPolicy")
         if restart != "Always":
@@ -85,7 +93,7 @@ class WorkloadStrategy(KindStrategy):
         out = super().validate_change(obj, old, subresource)
         selector = obj["spec"].get("selector")
         if self.fixed_selector and selector != old["spec"].get("selector"):
-            out.append(bad_value("spec.selector", selector, "field is immutable"))
+            out.append(bad_value("spec.selector", shown(selector), "field is immutable"))
         return out
 
 
@@ -97,7 +105,7 @@ def _rolling(spec: Json, key: str, keys: tuple[str, ...], out: list[FieldError])
 
 
 class DeploymentStrategy(WorkloadStrategy):
-    empty_status: Json = {}
+    empty_status: ClassVar[Json] = {}
     kind_word = "deployment"
 
     def default_workload(self, spec: Json) -> None:
@@ -132,7 +140,7 @@ class DeploymentStrategy(WorkloadStrategy):
 
 
 class StatefulSetStrategy(WorkloadStrategy):
-    empty_status: Json = {"replicas": 0, "availableReplicas": 0}
+    empty_status: ClassVar[Json] = {"replicas": 0, "availableReplicas": 0}
     kind_word = "statefulset"
 
     def default_workload(self, spec: Json) -> None:
@@ -167,7 +175,7 @@ class StatefulSetStrategy(WorkloadStrategy):
 
 
 class DaemonSetStrategy(WorkloadStrategy):
-    empty_status: Json = {
+    empty_status: ClassVar[Json] = {
         "currentNumberScheduled": 0,
         "numberMisscheduled": 0,
         "desiredNumberScheduled": 0,

@@ -34,11 +34,7 @@ def pod_reason(pod: Json) -> str:
 def _init_reason(status: Json, spec: Json) -> tuple[bool, str]:
     """Whether init containers still hold the pod, and how that is shown."""
     total = len(spec.get("initContainers") or ())
-    sidecars = {
-        c.get("name")
-        for c in spec.get("initContainers") or ()
-        if c.get("restartPolicy") == "Always"
-    }
+    sidecars = _sidecars(spec)
     for i, entry in enumerate(status.get("initContainerStatuses") or ()):
         state = entry.get("state") or {}
         ended, waiting = state.get("terminated"), state.get("waiting")
@@ -52,6 +48,11 @@ def _init_reason(status: Json, spec: Json) -> tuple[bool, str]:
             return True, f"Init:{waiting['reason']}"
         return True, f"Init:{i}/{total}"
     return False, ""
+
+
+def _sidecars(spec: Json) -> set[Any]:
+    init = spec.get("initContainers") or ()
+    return {c.get("name") for c in init if c.get("restartPolicy") == "Always"}
 
 
 def _ended(ended: Json) -> str:
@@ -85,11 +86,7 @@ def _main_reason(status: Json, reason: str) -> str:
 def _ready(pod: Json, now: float) -> Any:
     del now
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
-    sidecars = {
-        c.get("name")
-        for c in spec.get("initContainers") or ()
-        if c.get("restartPolicy") == "Always"
-    }
+    sidecars = _sidecars(spec)
     total = len(spec.get("containers") or ()) + len(sidecars)
     ready = sum(
         1

@@ -15,7 +15,12 @@ from allaboard.cluster.kinds.jobs.policies import (
 )
 from allaboard.cluster.kinds.pods.defaults import default_pod_spec
 from allaboard.cluster.kinds.pods.spec import validate_template
-from allaboard.cluster.kinds.selectors import matches, validate_label_selector
+from allaboard.cluster.kinds.selectors import (
+    matches,
+    shown,
+    shown_labels,
+    validate_label_selector,
+)
 
 NOT_NEGATIVE = "must be greater than or equal to 0"
 _INDEXED_ONLY = "requires indexed completion mode"
@@ -54,7 +59,8 @@ def default_job(obj: Json) -> None:
     if policy:
         for rule in policy.get("rules") or ():
             for pattern in rule.get("onPodConditions") or ():
-                pattern.setdefault("status", "True")
+                if not pattern.get("status"):
+                    pattern["status"] = "True"
     if spec.get("podReplacementPolicy") is None:
         spec["podReplacementPolicy"] = "Failed" if policy else "TerminatingOrFailed"
     for condition in (obj.get("status") or {}).get("conditions") or ():
@@ -77,12 +83,13 @@ def default_job_template(spec: Json) -> None:
 
 
 def copy_labels(obj: Json) -> None:
-    """A Job without labels of its own carries its template's."""
+    """A Job without labels of its own carries its template's: the very same map, so that those
+    generated for the template appear on the Job too."""
     meta = obj["metadata"]
     if not meta.get("labels"):
         labels = obj["spec"]["template"]["metadata"].get("labels")
         if labels:
-            meta["labels"] = dict(labels)
+            meta["labels"] = labels
 
 
 def generate_selector(obj: Json) -> None:
@@ -92,6 +99,7 @@ def generate_selector(obj: Json) -> None:
         return
     template = spec["template"] = dict(spec["template"])
     template_meta = template["metadata"] = dict(template.get("metadata") or {})
+    borrowed = meta.get("labels") is None or meta["labels"] is template_meta.get("labels")
     labels = template_meta["labels"] = dict(template_meta.get("labels") or {})
     for key in _NAME_LABELS:
         labels.setdefault(key, meta.get("name", ""))
@@ -100,6 +108,8 @@ def generate_selector(obj: Json) -> None:
     selector = spec["selector"] = dict(spec.get("selector") or {})
     wanted = selector["matchLabels"] = dict(selector.get("matchLabels") or {})
     wanted.setdefault(_UID_LABELS[1], meta.get("uid", ""))
+    if borrowed:
+        meta["labels"] = labels
 
 
 def validate_job(obj: Json) -> list[FieldError]:
@@ -138,9 +148,10 @@ def _generated_selector(spec: Json, meta: Json, out: list[FieldError]) -> None:
         if actual is None:
             out.append(required(path, f"must be '{value}'"))
         else:
-            out.append(bad_value(path, labels, f"must be '{value}'"))
+            out.append(bad_value(path, shown_labels(labels), f"must be '{value}'"))
     if not matches(selector, expected):
-        out.append(bad_value("spec.selector", selector, "`selector` not auto-generated"))
+        detail = "`selector` not auto-generated"
+        out.append(bad_value("spec.selector", shown(selector), detail))
 
 
 def validate_job_spec(spec: Json, path: str, out: list[FieldError]) -> None:
@@ -153,7 +164,8 @@ def validate_job_spec(spec: Json, path: str, out: list[FieldError]) -> None:
     labels = spec["template"]["metadata"].get("labels")
     if not matches(selector, labels or {}):
         detail = "`selector` does not match template `labels`"
-        out.append(bad_value(f"{path}.template.metadata.labels", labels, detail))
+        at = f"{path}.template.metadata.labels"
+        out.append(bad_value(at, shown_labels(labels), detail))
 
 
 def validate_job_template(spec: Json, path: str, out: list[FieldError]) -> None:
@@ -209,7 +221,7 @@ def _replacement(spec: Json, path: str, out: list[FieldError]) -> None:
     policy = spec.get("podReplacementPolicy")
     if policy is None:
         return
-    allowed = ("Failed", "TerminatingOrFailed")
+    allowed: tuple[str, ...] = ("Failed", "TerminatingOrFailed")
     if spec.get("podFailurePolicy") is not None:
         allowed = allowed[:1]
     if policy not in allowed:

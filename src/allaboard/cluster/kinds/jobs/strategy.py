@@ -97,8 +97,8 @@ class CronJobStrategy(KindStrategy):
             out.append(not_supported("spec.concurrencyPolicy", policy, allowed))
         job = spec["jobTemplate"]["spec"]
         if job.get("manualSelector"):
-            allowed = ("nil", "false")
-            out.append(not_supported("spec.jobTemplate.spec.manualSelector", True, allowed))
+            path = "spec.jobTemplate.spec.manualSelector"
+            out.append(not_supported(path, True, ("nil", "false")))
         validate_job_template(job, "spec.jobTemplate.spec", out)
         for key in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
             limit = spec.get(key)

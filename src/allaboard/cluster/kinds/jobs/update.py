@@ -7,6 +7,7 @@ from allaboard.cluster.kinds.jobs.spec import (
     go_success_policy,
     validate_job_spec,
 )
+from allaboard.cluster.kinds.selectors import shown
 
 _IMMUTABLE = "field is immutable"
 # of the pod template, while the Job is suspended and has not started since
@@ -20,14 +21,14 @@ def validate_job_update(obj: Json, old: Json) -> list[FieldError]:
     validate_job_spec(spec, "spec", out)
     _completions(spec, before, out)
     if spec.get("selector") != before.get("selector"):
-        out.append(bad_value("spec.selector", spec.get("selector"), _IMMUTABLE))
+        out.append(bad_value("spec.selector", shown(spec.get("selector")), _IMMUTABLE))
     if spec["template"] != before["template"]:
         _template(spec["template"], before["template"], is_adjustable(old), out)
     for key in _FIXED:
         value = spec.get(key)
         if value != before.get(key):
-            shown = _SHOWN[key](value) if value is not None and key in _SHOWN else value
-            out.append(bad_value(f"spec.{key}", shown, _IMMUTABLE))
+            text = _SHOWN[key](value) if value is not None and key in _SHOWN else value
+            out.append(bad_value(f"spec.{key}", text, _IMMUTABLE))
     return out
 
 

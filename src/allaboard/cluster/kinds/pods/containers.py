@@ -287,7 +287,10 @@ def validate_security(context: Json, path: str, out: list[FieldError]) -> None:
             detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
             out.append(bad_value(path, context, detail))
         if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
-            detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
+            detail = (
+                "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` "
+                "CAP_SYS_ADMIN"
+            )
             out.append(bad_value(path, context, detail))
     profile = context.get("seccompProfile")
     if profile is not None:
