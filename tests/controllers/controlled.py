@@ -49,8 +49,6 @@ async def controlled(config: Config | None = None) -> AsyncIterator[Controlled]:
     await manager.start()
     client = Client(InProcessTransport(server, "person"))
     cluster = Controlled(server.services.store, client, clock)
-    if await cluster.find(NAMESPACE, "default") is None:
-        await cluster.make(NAMESPACE, "default")
     await asyncio.sleep(0.5)
     try:
         yield cluster

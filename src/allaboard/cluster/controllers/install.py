@@ -9,7 +9,11 @@ from allaboard.cluster.controllers.feed import StoreFeed
 from allaboard.cluster.controllers.finished_jobs import FinishedJobs
 from allaboard.cluster.controllers.gc.collector import GarbageCollector
 from allaboard.cluster.controllers.job.reconciler import JobController
-from allaboard.cluster.controllers.namespace_content import root_ca, service_accounts
+from allaboard.cluster.controllers.namespace_content import (
+    SystemNamespaces,
+    root_ca,
+    service_accounts,
+)
 from allaboard.cluster.controllers.namespaces import NamespaceController
 from allaboard.cluster.controllers.nodes.eviction import TaintEviction
 from allaboard.cluster.controllers.nodes.lifecycle import NodeLifecycle
@@ -50,6 +54,10 @@ def _namespace(manager: Manager, feed: StoreFeed, config: Config) -> None:
     NamespaceController(manager, feed)
 
 
+def _system_namespaces(manager: Manager, feed: StoreFeed, config: Config) -> None:
+    SystemNamespaces(manager)
+
+
 def _serviceaccount(manager: Manager, feed: StoreFeed, config: Config) -> None:
     service_accounts(manager)
 
@@ -81,6 +89,7 @@ def _endpoints(manager: Manager, feed: StoreFeed, config: Config) -> None:
 
 
 CONTROLLERS: dict[str, Start] = {
+    "system-namespaces": _system_namespaces,
     "job": _job,
     "ttl-after-finished": _ttl_after_finished,
     "garbage-collector": _garbage_collector,

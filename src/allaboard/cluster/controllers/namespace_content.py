@@ -8,6 +8,13 @@ from allaboard.runtime.manager import Manager
 
 ACCOUNT = "default"
 ROOT_CA = "kube-root-ca.crt"
+SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+# Word for word what every Kubernetes writes there.
+_DESCRIPTION = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal "
+    "endpoints such as the internal service IP or kubernetes.default.svc. No other usage is "
+    "guaranteed across distributions of Kubernetes clusters."
+)
 
 
 class NamespaceContent:
@@ -58,7 +65,31 @@ def root_ca(manager: Manager, certificate: str) -> NamespaceContent:
     wanted = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": ROOT_CA},
+        "metadata": {"name": ROOT_CA, "annotations": {"kubernetes.io/description": _DESCRIPTION}},
         "data": {"ca.crt": certificate},
     }
     return NamespaceContent(manager, "root-ca", ConfigMap.KIND, wanted)
+
+
+class SystemNamespaces:
+    """The namespaces that no cluster is without."""
+
+    def __init__(self, manager: Manager) -> None:
+        self._client = manager.client
+        self._namespaces = manager.informers.of(Namespace.KIND)
+        self.controller = manager.add(Controller("system-namespaces", self.reconcile))
+        self._namespaces.on_change(self._changed)
+        for name in SYSTEM_NAMESPACES:
+            self.controller.enqueue(name)
+
+    def _changed(self, old: Json | None, new: Json | None) -> None:
+        if new is None and old is not None and old["metadata"]["name"] in SYSTEM_NAMESPACES:
+            self.controller.enqueue(old["metadata"]["name"])
+
+    async def reconcile(self, name: str) -> Outcome:
+        if self._namespaces.get(Key("", name)) is None:
+            try:
+                await self._client.create({"metadata": {"name": name}}, Namespace.KIND)
+            except AlreadyExists:
+                return DONE
+        return DONE
