@@ -194,7 +194,7 @@ def test_converges_whatever_happens(seed: int) -> None:
             if rng.random() < 0.15:
                 rng.choice(harms)(api)
             if rng.random() < 0.1:
-                version, type_, _, obj = rng.choice(api.log)
+                _, type_, _, obj = rng.choice(api.log)
                 api.say({"type": type_, "object": obj})  # an old story, told again
             api.down = rng.random() < 0.1
             api.mute = rng.random() < 0.2
@@ -205,7 +205,9 @@ def test_converges_whatever_happens(seed: int) -> None:
         assert [p.uid for p in pods.all()] == [mirror[p.uid].uid for p in pods.all()]
         assert len(mirror) == len(pods)
         for node in ("n0", "n1", "n2"):
-            assert pods.by_index("node", node) == [p for p in pods.all() if p.spec.node_name == node]
+            assert pods.by_index("node", node) == [
+                p for p in pods.all() if p.spec.node_name == node
+            ]
 
     run(scenario)
 
@@ -284,5 +286,3 @@ def test_says_what_is_no_event() -> None:
 def test_scope_knows_what_it_covers(scope: Scope, covered: bool) -> None:
     obj = {"metadata": {"labels": {"app": "web"}}, "spec": {"nodeName": "n1"}}
     assert scope.covers(Key("a", "x"), obj) is covered
-
-
