@@ -13,6 +13,7 @@ from allaboard.api.meta import Json
 from allaboard.cluster.crds.formats import pattern_check
 from allaboard.cluster.crds.messages import NOWHERE, explain
 from allaboard.cluster.crds.tidy import plan_of, tidy
+from allaboard.cluster.kinds.expressions import syntax_problem
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _SCALARS = ("boolean", "integer", "number", "string")
@@ -92,10 +93,24 @@ def _contents(schema: Json, path: str) -> list[FieldError]:
     found += _list_rules(schema, path)
     found += _map_rules(schema, path)
     for index, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
+        place = f"{path}.x-kubernetes-validations[{index}].rule"
         if not (rule.get("rule") or "").strip():
-            place = f"{path}.x-kubernetes-validations[{index}].rule"
             found.append(required(place, "rule is not specified"))
+        elif problem := syntax_problem(rule["rule"]):
+            found.append(bad_value(place, _rule_as_go(rule), problem))
     return found
+
+
+def _rule_as_go(rule: Json) -> Json:
+    """A rule as Kubernetes prints it in an error: its internal struct as JSON."""
+    return {
+        "Rule": rule["rule"],
+        "Message": rule.get("message") or "",
+        "MessageExpression": rule.get("messageExpression") or "",
+        "Reason": rule.get("reason"),
+        "FieldPath": rule.get("fieldPath") or "",
+        "OptionalOldSelf": rule.get("optionalOldSelf"),
+    }
 
 
 def _words(schema: Json, path: str) -> list[FieldError]:

@@ -13,6 +13,7 @@ from allaboard.api.fields import (
     required,
 )
 from allaboard.api.meta import Json
+from allaboard.cluster.kinds.expressions import syntax_problem
 from allaboard.cluster.kinds.selectors import validate_label_selector
 from allaboard.cluster.kinds.strategy import KindStrategy
 
@@ -201,6 +202,8 @@ def _conditions(conditions: list[Json], path: str, out: list[FieldError]) -> Non
     for i, condition in enumerate(conditions):
         if not condition.get("expression"):
             out.append(required(f"{path}[{i}].expression"))
+        elif problem := syntax_problem(condition["expression"]):
+            out.append(bad_value(f"{path}[{i}].expression", condition["expression"], problem))
         name = condition.get("name") or ""
         if not name:
             out.append(required(f"{path}[{i}].name"))
