@@ -16,7 +16,7 @@ from allaboard.cluster.server import routes
 from allaboard.cluster.server.auth import Authenticator
 from allaboard.cluster.server.catalogue import Catalogue
 from allaboard.cluster.server.discovery import Discovery
-from allaboard.cluster.server.exchange import ApiRequest, ApiResponse, refusal
+from allaboard.cluster.server.exchange import JSON, ApiRequest, ApiResponse, refusal
 from allaboard.cluster.server.metrics import Metrics
 from allaboard.cluster.server.negotiate import Form, choose
 from allaboard.cluster.server.refusals import absent, no_such_endpoint, verb_not_served
@@ -24,7 +24,7 @@ from allaboard.cluster.server.render import Renderer
 from allaboard.cluster.server.routes import Target
 from allaboard.cluster.server.services import Config, Services
 from allaboard.cluster.server.tables import included
-from allaboard.cluster.server.verbs.bodies import decode_object, read_body
+from allaboard.cluster.server.verbs.bodies import decode_object, read_body, read_options
 from allaboard.cluster.server.verbs.deletes import (
     SHOW_DELETED,
     DeleteOptions,
@@ -86,6 +86,8 @@ class ApiServer:
             response = await self._answer(request)
         except ApiError as error:
             response = refusal(error)
+            if "yaml" in request.headers.get("accept", ""):
+                response.content_type = error_media(request.headers["accept"])
         except asyncio.CancelledError:
             raise
         except Exception:
@@ -243,7 +245,7 @@ class ApiServer:
     def delete_options(self, request: ApiRequest) -> DeleteOptions:
         body = None
         if request.has_body:
-            body = read_body(request, "DeleteOptions").data
+            body = read_options(request)
         return DeleteOptions.parse(request.query, body)
 
     # --- forms -------------------------------------------------------------------------------
@@ -257,6 +259,14 @@ class ApiServer:
         if form.shape == "Table":
             include = included(request.query.get("includeObject", ""))
         return Renderer(target.resource, target.kind, form, self.services.clock.now(), include)
+
+
+def error_media(accept: str) -> str:
+    """Errors come as YAML only to those who prefer it."""
+    try:
+        return choose(accept).media
+    except ApiError:
+        return JSON
 
 
 def warning_header(text: str) -> str:

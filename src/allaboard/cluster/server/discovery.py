@@ -1,7 +1,7 @@
 """What does this server serve? Groups, versions, resources, its own version and health.
 
-Legacy discovery only: a client that asks for the aggregated form and accepts plain JSON as well gets
-the legacy documents, which is how kubectl finds out; one that accepts nothing else gets 406.
+Legacy discovery only: a client that asks for the aggregated form and accepts plain JSON as well
+gets the legacy documents, which is how kubectl finds out; one that accepts nothing else gets 406.
 """
 
 import base64
@@ -37,6 +37,8 @@ VERSION: Json = {
 CUSTOM_VERBS = (
     "delete", "deletecollection", "get", "list", "patch", "create", "update", "watch",
 )  # fmt: skip
+# Kubernetes stores these in an older version, which only this hash shows.
+OLD_STORAGE = {"customresourcedefinitions.apiextensions.k8s.io": "v1beta1"}
 HEALTH = ("healthz", "livez", "readyz")
 
 
@@ -157,7 +159,8 @@ def resource_lines(resource: Resource) -> list[Json]:
         line["categories"] = list(resource.categories)
     if "get" in resource.verbs:
         group = "" if resource.stored_as else resource.group
-        line["storageVersionHash"] = version_hash(group, resource.storage_version, resource.kind)
+        version = OLD_STORAGE.get(resource.key, resource.storage_version)
+        line["storageVersionHash"] = version_hash(group, version, resource.kind)
     lines = [line]
     for name, kind in resource.subresources.items():
         sub: Json = {

@@ -1,8 +1,9 @@
 """Puts the server on the wire: HTTP/1.1 with keep-alive over TLS, on loopback.
 
 Whatever a client could use to tie the server up has a bound: the time to send a header or a body,
-the size of a body before and after decompression, the requests in flight. Host headers other than ours are refused, so that a web page cannot reach the
-server through a name of its own that resolves to 127.0.0.1.
+the size of a body before and after decompression, the requests in flight. Host headers other than
+ours are refused, so that a web page cannot reach the server through a name of its own that
+resolves to 127.0.0.1.
 """
 
 import asyncio

@@ -7,6 +7,7 @@ new and the server's own: callers in process keep what they handed in.
 
 import msgspec
 
+from allaboard.api.codec import Malformed, read_json
 from allaboard.api.errors import BadRequest, TooLarge
 from allaboard.api.meta import Json, Kind
 from allaboard.cluster.crds.reading import read_custom
@@ -35,6 +36,23 @@ def read_body(request: ApiRequest, kind: str) -> Body:
     check_body_type(content_type, (*JSON_TYPES, *YAML_TYPES), MEDIA)
     doubles = request.query.get("fieldValidation") != "Ignore"
     return read_envelope(request.body, kind, is_yaml=content_type in YAML_TYPES, doubles=doubles)
+
+
+def read_options(request: ApiRequest) -> Json:
+    """The options in the body of a DELETE."""
+    if request.data is not None:
+        return read_body(request, "DeleteOptions").data
+    content_type = request.content_type
+    check_body_type(content_type, (*JSON_TYPES, *YAML_TYPES), MEDIA)
+    if content_type in YAML_TYPES:
+        return read_body(request, "DeleteOptions").data
+    try:
+        data = read_json(request.body)
+    except Malformed as error:
+        raise BadRequest(f"couldn't get version/kind; json parse error: {error}") from None
+    if not isinstance(data, dict):
+        raise BadRequest("couldn't get version/kind; json parse error: the body is not an object")
+    return data
 
 
 def decode_object(

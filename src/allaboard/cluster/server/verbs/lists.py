@@ -1,9 +1,9 @@
 """What is there, page by page, at which revision?
 
 The table of resourceVersion and resourceVersionMatch is Kubernetes': unset is the newest state, 0
-is any, a number is "not older than", `Exact` is that very state. A continue token names a revision and
-the last key shown; when that revision is forgotten the answer is 410 with a token that goes on from
-the same key in today's state. Field names in the token are Kubernetes' own.
+is any, a number is "not older than", `Exact` is that very state. A continue token names a revision
+and the last key shown; when that revision is forgotten the answer is 410 with a token that goes on
+from the same key in today's state. Field names in the token are Kubernetes' own.
 """
 
 import asyncio
@@ -78,6 +78,13 @@ async def wait_for_revision(services: Services, wanted: int) -> None:
     raise too_large_version(wanted, services.store.revision)
 
 
+def listed_revision(text: str) -> int:
+    try:
+        return revision(text)
+    except BadRequest as error:
+        raise BadRequest(f"invalid resource version: {error.message}") from None
+
+
 def expired_page(token: Token, in_namespace: bool) -> Expired:
     error = Expired(
         "The provided continue parameter is too old to display a consistent list result. You can"
@@ -136,14 +143,14 @@ class Lister:
             if rev == -1:
                 rev = store.revision
         elif options.match == EXACT:
-            rev = revision(options.version)
+            rev = listed_revision(options.version)
             await wait_for_revision(services, rev)
             try:
                 records = store.list_at(target.key, namespace, rev)
             except Compacted:
                 raise Expired("The resourceVersion for the provided list is too old.") from None
         else:
-            await wait_for_revision(services, revision(options.version))
+            await wait_for_revision(services, listed_revision(options.version))
             records, rev = store.list(target.key, namespace), store.revision
         await services.wait_durable(min(rev, store.revision))
         # From version 0 Kubernetes answers out of its cache, which does not page.

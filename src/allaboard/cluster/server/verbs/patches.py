@@ -13,7 +13,9 @@ from allaboard.api.yaml_text import read_first
 from allaboard.cluster.patching.apply import apply
 from allaboard.cluster.patching.json_patch import apply_json_patch
 from allaboard.cluster.patching.merge_patch import apply_merge_patch
+from allaboard.cluster.patching.refusal import undecodable
 from allaboard.cluster.patching.strategic import apply_strategic_patch
+from allaboard.cluster.schema.decode import DecodeError
 from allaboard.cluster.schema.envelope import Body
 from allaboard.cluster.server.exchange import ApiRequest
 from allaboard.cluster.server.negotiate import check_body_type
@@ -58,7 +60,12 @@ class Patcher:
             patched = patched_by(how, old, patch, write)
             if not isinstance(patched, dict):
                 raise BadRequest("the patched document is not an object")
-            obj = self._decoded(request, write, patched)
+            try:
+                obj = self._decoded(request, write, patched)
+            except BadRequest as refused:
+                if not isinstance(refused.__cause__, DecodeError):
+                    raise
+                raise undecodable(patched, target.version.schema, str(refused.__cause__)) from None
             return ownership.track(old, obj, self._services.clock.now())
 
         return await self._writer.update(write, change)

@@ -128,6 +128,21 @@ def check_budget(services: Services, pod: Json) -> tuple[Record, Json] | None:
     return record, {**budget, "status": changed}
 
 
+def evicting(pod: Json, now: str) -> Json:
+    """The pod saying that somebody asked for its eviction."""
+    status = pod.get("status") or {}
+    conditions = [c for c in status.get("conditions") or () if c.get("type") != "DisruptionTarget"]
+    condition: Json = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": now,
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+    }
+    return {**pod, "status": {**status, "conditions": [*conditions, condition]}}
+
+
 def disrupts(why: str, retry_after_s: int) -> TooManyRequests:
     details: Json = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
     if retry_after_s:

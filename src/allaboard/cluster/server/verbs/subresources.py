@@ -38,6 +38,7 @@ from allaboard.cluster.server.verbs.pods import (
     bind,
     check_budget,
     created_status,
+    evicting,
     no_logs,
     read_log,
 )
@@ -218,6 +219,13 @@ class Subresources:
                 budget, changed = counted
                 self._services.store.commit(
                     budget.resource, budget.namespace, budget.name, changed, budget.rev
+                )
+            if not options.dry_run:
+                self._services.store.commit(
+                    target.key,
+                    target.namespace,
+                    target.name,
+                    evicting(record.obj, self._services.timestamp()),
                 )
         pod = Target(target.resource, target.version, target.kind, target.namespace, target.name)
         await self._server.deleter.delete(Write.of(request, pod, write.options), options)

@@ -80,7 +80,7 @@ class Stream:
         try:
             self._watch = store.watch(self._target.key, self._target.namespace or None, after)
         except Compacted as gone:
-            self._failure = too_old(gone)
+            self._failure = too_old(self._target.key, gone)
 
     def close(self) -> None:
         self._ended = True
@@ -108,7 +108,7 @@ class Stream:
                 try:
                     changes = self._watch.take(BATCH)
                 except Compacted as gone:
-                    yield [("ERROR", too_old(gone).to_status(), None)]
+                    yield [("ERROR", too_old(self._target.key, gone).to_status(), None)]
                     return
                 if changes:
                     events = await self._translate(changes)
@@ -255,6 +255,8 @@ class Lines:
         return self._renderer.event(obj, first)
 
 
-def too_old(gone: Compacted) -> Expired:
-    """Kubernetes has two wordings; this is the one of its watch cache."""
+def too_old(key: str, gone: Compacted) -> Expired:
+    """Kubernetes has two wordings: of its watch cache, and of the store where it has no cache."""
+    if key == "events":
+        return Expired("The resourceVersion for the provided watch is too old.")
     return Expired(gone.message)

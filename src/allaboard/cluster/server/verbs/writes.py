@@ -28,6 +28,7 @@ from allaboard.cluster.store.records import Record, same_content
 SYSTEM_FIELDS = (
     "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
 )  # fmt: skip
+NAMES = ("name", "generateName", "namespace")
 NAME_ATTEMPTS = 8
 CAS_ATTEMPTS = 16
 ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
@@ -105,13 +106,16 @@ class Writer:
         if track:
             obj = Ownership(target, write.manager).track(None, obj, services.clock.now())
         obj = await self._mutate(write, CREATE, obj, None)
-        meta = own_metadata(obj)
+        given = obj.get("metadata") or {}
+        meta = obj["metadata"] = {key: given[key] for key in NAMES if given.get(key)}
         meta["uid"] = services.new_uid()
+        meta["resourceVersion"] = ""  # Kubernetes' order of fields, for those who read JSON
         meta["creationTimestamp"] = services.timestamp()
+        meta.update(given)
         generated = not meta.get("name") and bool(meta.get("generateName"))
         for attempt in range(NAME_ATTEMPTS):
             if generated:
-                meta["name"] = services.new_name(meta["generateName"])
+                obj["metadata"]["name"] = services.new_name(meta["generateName"])
             try:
                 return await self._store_new(write, obj)
             except AlreadyExists:
@@ -122,8 +126,8 @@ class Writer:
     async def _store_new(self, write: Write, obj: Json) -> Written:
         services, target = self._services, write.target
         resource, strategy = target.resource, target.resource.strategy
-        meta = obj["metadata"]
         strategy.prepare_create(obj)
+        meta = obj["metadata"]
         errors = strategy.validate_create(obj)
         if errors:
             raise invalid_object(resource, target.kind, meta.get("name", ""), errors)
@@ -132,12 +136,12 @@ class Writer:
         if meta.get("resourceVersion"):
             # Kubernetes differs: it answers 500 with the same sentence.
             raise BadRequest("resourceVersion should not be set on objects to be created")
-        meta.pop("resourceVersion", None)
         name = meta["name"]
         there = services.store.get(resource.key, target.namespace, name)
         if there is not None:
             raise exists(resource, name, "deletionTimestamp" in there.obj["metadata"])
         if write.options.dry_run:
+            meta.pop("resourceVersion", None)
             return Written(obj, created=True)
         stored = await to_stored(resource, target.version.name, obj)
         try:
@@ -312,13 +316,21 @@ def check_identity(target: Target, meta: Json, old_meta: Json, record: Record) -
             f" UID in object meta: {old_meta.get('uid')}",
         )
     text = meta.get("resourceVersion") or ""
-    wanted = revision(text)
+    wanted = written_revision(text)
     if wanted == 0:
         if not target.resource.strategy.allow_unconditional_update:
             problem = bad_value("metadata.resourceVersion", 0, "must be specified for an update")
             raise invalid(target.resource.plural, target.resource.group, target.name, [problem])
     elif wanted != record.rev:
         raise modified(target.resource, target.name)
+
+
+def written_revision(text: str) -> int:
+    """Kubernetes differs: it answers 500 with the same sentence."""
+    try:
+        return revision(text)
+    except BadRequest:
+        raise BadRequest(f'strconv.ParseUint: parsing "{text[:100]}": invalid syntax') from None
 
 
 def keep_metadata(meta: Json, old_meta: Json) -> None:
