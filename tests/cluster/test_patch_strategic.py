@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from allaboard.api.errors import BadRequest
+from allaboard.api.errors import BadRequest, Invalid
 from allaboard.api.meta import Json
 from allaboard.cluster.patching.strategic import apply_strategic_patch
 from allaboard.cluster.schema.builtin import schema_of
@@ -128,3 +128,30 @@ def test_bad_patches_are_named(patch: str, said: str) -> None:
     with pytest.raises(BadRequest) as refused:
         patched(patch)
     assert refused.value.message == said
+
+
+@pytest.mark.parametrize(
+    ("patch", "said"),
+    [
+        ("spec: []", '"map[spec:[]]": cannot restore struct from: slice'),
+        ("spec: {selector: x}", '"map[spec:map[selector:x]]": cannot restore struct from: string'),
+        (
+            "metadata: {labels: [a]}",
+            '"map[metadata:map[labels:[a]]]": cannot restore map from slice',
+        ),
+        (
+            "metadata: {finalizers: {a: b}}",
+            '"map[metadata:map[finalizers:map[a:b]]]": cannot restore slice from map',
+        ),
+        (
+            "metadata: {labels: {a: 1}}",
+            '"map[metadata:map[labels:map[a:1]]]": cannot convert int64 to string',
+        ),
+        ("spec: {paused: x}", '"map[spec:map[paused:x]]": unrecognized type: bool'),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_named_with_the_patch(patch: str, said: str) -> None:
+    doc: Json = {"metadata": {"name": "x", "labels": {}}, "spec": {}}
+    with pytest.raises(Invalid) as refused:
+        apply_strategic_patch(doc, yaml.safe_load(patch), DEPLOYMENT)
+    assert refused.value.message == f' "" is invalid: patch: Invalid value: {said}'

@@ -61,3 +61,10 @@ def go_type(value: Any) -> str:
     if value is None:
         return "<nil>"
     return "map[string]interface {}" if isinstance(value, dict) else "[]interface {}"
+
+
+def go_kind(value: Any) -> str:
+    """The kind of a value, as reflection calls it."""
+    if isinstance(value, dict):
+        return "map"
+    return "slice" if isinstance(value, list) else go_type(value)

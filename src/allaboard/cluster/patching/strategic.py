@@ -16,6 +16,7 @@ from allaboard.api.meta import Json
 from allaboard.cluster.patching import go_text
 from allaboard.cluster.patching.list_order import arrange, contains, key_of
 from allaboard.cluster.patching.merge_patch import TOO_DEEP, check_patch_is_object
+from allaboard.cluster.patching.refusal import find_misfit, unrestorable
 from allaboard.cluster.schema.node import Schema
 
 DIRECTIVE = "$patch"
@@ -29,9 +30,13 @@ def apply_strategic_patch(doc: Json, patch: Any, schema: Schema) -> Json:
     """The patched object. Untouched parts are shared with `doc`; no input is changed."""
     check_patch_is_object(patch)
     try:
-        return _merge_map(doc, patch, schema)
+        out = _merge_map(doc, patch, schema)
+        problem = find_misfit(out, patch, schema)
     except RecursionError:
         raise BadRequest(TOO_DEEP) from None
+    if problem:
+        raise unrestorable(patch, problem)
+    return out
 
 
 def _merge_map(original: Json, patch: Json, schema: Schema) -> Json:
