@@ -126,6 +126,13 @@ def _key_problems(key: str, label: bool) -> tuple[str, ...]:
     return tuple(problems)
 
 
+# most keys at once; what it does not match may still be legal
+is_clean_key = re.compile(
+    r"(?:[a-z0-9]{1,30}(?:[.-][a-z0-9]{1,30}){0,6}/)?"
+    r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+).fullmatch
+
+
 def qualified_name_problems(key: str) -> list[str]:
     """`[prefix/]name`, as annotations, finalizers, resources and condition types use it."""
     return list(_key_problems(key, False)) if len(key) <= 512 else list(_long_key(key, False))

@@ -81,8 +81,8 @@ def validate_labels(labels: Mapping[str, Any] | None, path: str) -> list[FieldEr
     for key, value in (labels or {}).items():
         if len(errors) >= MAX_REPORTED:
             break
-        if problems := names.label_key_problems(key):
-            errors += [bad_value(path, key, p) for p in problems]
+        if not names.is_clean_key(key):
+            errors += [bad_value(path, key, p) for p in names.label_key_problems(key)]
         if not names.is_label_value(value) or len(value) > 63:
             errors += [bad_value(path, value, p) for p in names.label_value_problems(value)]
     return errors
@@ -93,8 +93,9 @@ def validate_annotations(annotations: Mapping[str, Any] | None, path: str) -> li
     size = 0
     for key, value in (annotations or {}).items():
         # keys are qualified names of any case
-        if len(errors) < MAX_REPORTED:
-            errors += [bad_value(path, key, p) for p in names.qualified_name_problems(key.lower())]
+        if len(errors) < MAX_REPORTED and not names.is_clean_key(key):
+            problems = names.qualified_name_problems(key.lower())
+            errors += [bad_value(path, key, p) for p in problems]
         size += len(key.encode()) + len(value.encode())
     if size > MAX_ANNOTATIONS_BYTES:
         errors.append(too_long(path, MAX_ANNOTATIONS_BYTES))

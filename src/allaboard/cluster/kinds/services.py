@@ -88,6 +88,10 @@ class ServiceStrategy(KindStrategy):
             spec["clusterIP"] = str(CLUSTER_NETWORK[10 + number % size])
         if not spec.get("clusterIPs"):
             spec["clusterIPs"] = [spec["clusterIP"]]
+        if spec["clusterIP"] == "None" and not spec.get("selector"):
+            # nobody fills its endpoints but its author, who may use both families
+            spec.setdefault("ipFamilies", ["IPv4", "IPv6"])
+            spec.setdefault("ipFamilyPolicy", "RequireDualStack")
         spec.setdefault("ipFamilies", ["IPv6" if ":" in spec["clusterIP"] else "IPv4"])
         spec.setdefault("ipFamilyPolicy", "SingleStack")
         if spec.get("type") in _EXPOSED:

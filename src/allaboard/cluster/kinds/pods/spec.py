@@ -1,6 +1,7 @@
 """Is a pod specification legal? The rules in the order in which Kubernetes reports them."""
 
 import ipaddress
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -32,6 +33,8 @@ from allaboard.cluster.kinds.pods.volumes import validate_volumes
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _DNS = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _MAX_SECONDS = 2147483647
+_BYTE = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_IPV4 = re.compile(rf"(?:{_BYTE}\.){{3}}{_BYTE}").fullmatch
 _NO_VOLUMES: set[str] = set()
 
 Check = Callable[[Any, str, list[FieldError]], None]
@@ -120,6 +123,8 @@ def _host_aliases(aliases: Any, path: str, out: list[FieldError]) -> None:
 
 
 def is_ip(text: str) -> bool:
+    if _IPV4(text):
+        return True
     try:
         ipaddress.ip_address(text)
     except ValueError:

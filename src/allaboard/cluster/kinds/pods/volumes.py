@@ -26,6 +26,8 @@ _SOURCES = (
     "csi", "ephemeral", "image",
 )  # fmt: skip
 
+_ORDER = {key: i for i, key in enumerate(_SOURCES)}
+
 
 def validate_volumes(volumes: list[Json], path: str, out: list[FieldError]) -> set[str]:
     """Returns the names a container may mount."""
@@ -47,20 +49,17 @@ def validate_volumes(volumes: list[Json], path: str, out: list[FieldError]) -> s
 
 
 def _source(volume: Json, at: str, out: list[FieldError]) -> None:
-    found = False
-    for key in _SOURCES:
-        source = volume.get(key)
-        if source is None:
-            continue
-        if found:
-            out.append(forbidden(f"{at}.{key}", "may not specify more than 1 volume type"))
-            continue
-        found = True
-        check = _CHECKS.get(key)
-        if check:
-            check(source, f"{at}.{key}", out)
-    if not found:
+    given = [key for key in volume if key in _ORDER and volume[key] is not None]
+    if not given:
         out.append(required(at, "must specify a volume type"))
+        return
+    if len(given) > 1:
+        given.sort(key=_ORDER.__getitem__)
+        for key in given[1:]:
+            out.append(forbidden(f"{at}.{key}", "may not specify more than 1 volume type"))
+    check = _CHECKS.get(given[0])
+    if check:
+        check(volume[given[0]], f"{at}.{given[0]}", out)
 
 
 def _host_path(source: Json, path: str, out: list[FieldError]) -> None:
