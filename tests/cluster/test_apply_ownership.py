@@ -1,5 +1,6 @@
 """Server-side apply: who may set what, what leaves with its owner, how members are ordered."""
 
+import time
 from typing import Any
 
 import pytest
@@ -345,3 +346,15 @@ def test_kubectl_takes_over_what_it_applied_client_side(cm: World) -> None:
     obj = cm.apply("kubectl", "data: {x: '2'}")
     assert obj["data"] == {"x": "2", "y": "1"}
     assert '"data":{"x":"2"}' in obj["metadata"]["annotations"][LAST_APPLIED]
+
+
+def test_large_configurations_and_conflicts_stay_bounded(cm: World) -> None:
+    start = time.perf_counter()
+    manager = Manager("m1", "Apply", "v1")
+    one = {**cm.config("{}"), "data": {f"k{i}": "1" for i in range(20_000)}}
+    two = {**one, "data": {f"k{i}": "2" for i in range(20_000)}}
+    live = apply(None, one, CONFIG_MAP, manager, NOW)
+    with pytest.raises(ApplyConflict) as refused:
+        apply(live, two, CONFIG_MAP, Manager("m2", "Apply", "v1"), NOW)
+    assert len((refused.value.details or {})["causes"]) == 10_000
+    assert time.perf_counter() - start < 5

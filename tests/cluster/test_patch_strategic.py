@@ -1,5 +1,7 @@
 """A strategic merge patch merges lists by key where the kind says so, and obeys directives."""
 
+import time
+
 import pytest
 import yaml
 
@@ -155,3 +157,15 @@ def test_a_value_of_the_wrong_type_is_named_with_the_patch(patch: str, said: str
     with pytest.raises(Invalid) as refused:
         apply_strategic_patch(doc, yaml.safe_load(patch), DEPLOYMENT)
     assert refused.value.message == f' "" is invalid: patch: Invalid value: {said}'
+
+
+def test_long_lists_take_little_time() -> None:
+    many = [{"name": f"c{i}"} for i in range(20_000)]
+    live: Json = {"spec": {"template": {"spec": {"containers": many}}}}
+    gone = [{"name": f"c{i}", "$patch": "delete"} for i in range(0, 20_000, 2)]
+    order = [{"name": f"c{i}"} for i in range(19_999, 0, -2)]
+    inner = {"$setElementOrder/containers": order, "containers": gone}
+    start = time.perf_counter()
+    out = apply_strategic_patch(live, {"spec": {"template": {"spec": inner}}}, DEPLOYMENT)
+    assert out["spec"]["template"]["spec"]["containers"] == order
+    assert time.perf_counter() - start < 2

@@ -9,6 +9,7 @@ rules: structured-merge-diff's merge package, apimachinery's managedfields packa
 """
 
 import json
+from itertools import islice
 from typing import Any
 
 from allaboard.api.errors import BadRequest, Conflict
@@ -46,6 +47,8 @@ from allaboard.cluster.patching.shape import Shape, object_shape
 from allaboard.cluster.patching.structure import merge, owned, remove, with_named
 from allaboard.cluster.schema.node import Schema
 
+# Enough to see what is wrong; the answer must not outgrow the question.
+MAX_CAUSES = 10_000
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _NEVER_OWNED = from_paths(
     (("apiVersion",), ("kind",), *(("metadata", name) for name in sorted(UNTRACKED_METADATA)))
@@ -198,7 +201,7 @@ def _check_conflicts(others: Entries, differences: Differences) -> None:
         everything = union(everything, conflicting)
         who = _render_manager(entry)
         listing.append(f"conflicts with {who}:")
-        for path in iterate_paths(conflicting):
+        for path in islice(iterate_paths(conflicting), MAX_CAUSES - len(causes)):
             listing.append(f"- {path}")
             causes.append(
                 {

@@ -223,10 +223,18 @@ def _canonical_element(element: str) -> str:
         case "i:":
             return f"i:{int(text)}"
         case "v:":
-            return f"v:{render_scalar(json.loads(text))}"
+            return f"v:{render_scalar(_read(text))}"
         case "k:":
-            keys = json.loads(text)
+            keys = _read(text)
             if not isinstance(keys, dict):
                 raise ValueError("a key element must hold an object")
             return "k:" + render_scalar(dict(sorted(keys.items())))
     raise ValueError(f"{element!r} is not a path element")
+
+
+def _read(text: str) -> Any:
+    return json.loads(text, parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")

@@ -25,8 +25,10 @@ def key_of(member: Any, merge_key: str) -> Any:
     return key
 
 
-def contains(values: list[Any], value: Any) -> bool:
-    return any(v == value and type(v) is type(value) for v in values)
+def tagged(value: Any) -> tuple[type, Any]:
+    """A plain value for sets and dicts; unlike Python's own hash it tells true from 1."""
+    plain = go_text.plain(value) if isinstance(value, dict | list) else value
+    return type(value), plain
 
 
 def arrange(merged: list[Any], wanted: list[Any], live: list[Any], merge_key: str) -> list[Any]:
@@ -66,5 +68,4 @@ def _places(members: list[Any], merge_key: str) -> dict[Any, int]:
 
 
 def _loose_key(member: Any, merge_key: str) -> Any:
-    key = member.get(merge_key) if isinstance(member, dict) else member
-    return go_text.plain(key) if isinstance(key, dict | list) else key
+    return tagged(member.get(merge_key) if isinstance(member, dict) else member)

@@ -14,7 +14,7 @@ from typing import Any
 from allaboard.api.errors import BadRequest
 from allaboard.api.meta import Json
 from allaboard.cluster.patching import go_text
-from allaboard.cluster.patching.list_order import arrange, contains, key_of
+from allaboard.cluster.patching.list_order import arrange, key_of, tagged
 from allaboard.cluster.patching.merge_patch import TOO_DEEP, check_patch_is_object
 from allaboard.cluster.patching.refusal import find_misfit, unrestorable
 from allaboard.cluster.schema.node import Schema
@@ -124,7 +124,8 @@ def _check_order(members: list[Any], wanted: list[Any], merge_key: str) -> None:
     present = [m for m in members if not (isinstance(m, dict) and m.get(DIRECTIVE) == "delete")]
     order = iter(wanted)
     for member in present:
-        if not any(key_of(w, merge_key) == key_of(member, merge_key) for w in order):
+        key = tagged(key_of(member, merge_key))
+        if not any(tagged(key_of(w, merge_key)) == key for w in order):
             raise BadRequest(
                 f"The order in patch list:\n{go_text.plain(members)}\n doesn't match {SET_ORDER} "
                 f"list:\n{go_text.plain(wanted)}\n"
@@ -136,7 +137,8 @@ def _delete_values(out: Json, name: str, values: Any) -> None:
     if not isinstance(values, list):
         raise BadRequest("invalid patch format of primitive list")
     if isinstance(original, list):
-        out[name] = [v for v in original if not contains(values, v)]
+        gone = {tagged(v) for v in values}
+        out[name] = [v for v in original if tagged(v) not in gone]
 
 
 def _merge_list(original: list[Any], patch: list[Any], schema: Schema) -> list[Any]:
@@ -148,7 +150,7 @@ def _merge_list(original: list[Any], patch: list[Any], schema: Schema) -> list[A
     if len(kinds) > 1:
         raise BadRequest("list element types are not identical")
     if kinds == {"value"}:
-        merged = list(dict.fromkeys((*original, *patch)))
+        merged = list({tagged(v): v for v in (*original, *patch)}.values())
         return arrange(merged, patch, original, "")
     if not schema.patch_merge_key:
         raise BadRequest(f"cannot merge lists without merge key for {schema.name}")
@@ -165,13 +167,13 @@ def _merge_members(original: list[Json], patch: list[Json], schema: Schema) -> l
     merge_key = schema.patch_merge_key
     members = [m for m in patch if DIRECTIVE not in m]
     replaced = False
-    deleted: list[Any] = []
+    deleted: set[Any] = set()
     for member in patch:
         directive = member.get(DIRECTIVE)
         if DIRECTIVE not in member:
             continue
         if directive == "delete":
-            deleted.append(key_of(member, merge_key))
+            deleted.add(tagged(key_of(member, merge_key)))
         elif directive == "replace":
             replaced = True
         elif directive == "merge":
@@ -182,11 +184,11 @@ def _merge_members(original: list[Json], patch: list[Json], schema: Schema) -> l
         return members
     live = original
     if deleted:
-        live = [m for m in original if m.get(merge_key) not in deleted]
+        live = [m for m in original if tagged(m.get(merge_key)) not in deleted]
     merged: list[Any] = list(live)
-    places = {m[merge_key]: i for i, m in reversed(list(enumerate(live))) if merge_key in m}
+    places = {tagged(m[merge_key]): i for i, m in reversed(list(enumerate(live))) if merge_key in m}
     for member in members:
-        key = key_of(member, merge_key)
+        key = tagged(key_of(member, merge_key))
         place = places.get(key)
         if place is None:
             places[key] = len(merged)
