@@ -42,9 +42,12 @@ def _play(player: Player, hook: HookServer, entry: Any) -> Entry | None:
     if played is None:
         return None
     got = json.loads(json.dumps(hook.received))
+    ours, theirs = player.got, player.want
+    if not played.status_agrees:
+        ours, theirs = copy.deepcopy((ours, theirs))
     differences = list(
         player.replay.diff(
-            [player.want.norm(r) for r in wanted], [player.got.norm(r) for r in got], "/reviews"
+            [theirs.norm(r) for r in wanted], [ours.norm(r) for r in got], "/reviews"
         )
     )
     played.differences += differences

@@ -63,6 +63,7 @@ class HookServer:
         self._certificate, self._key = self_signed(names)
         self.ca = base64.b64encode(self._certificate).decode()
         self._runner: web.AppRunner | None = None
+        self._stopping = asyncio.Event()
 
     async def start(self) -> None:
         app = web.Application()
@@ -84,6 +85,7 @@ class HookServer:
         return context
 
     async def stop(self) -> None:
+        self._stopping.set()
         if self._runner is not None:
             await self._runner.cleanup()
 
@@ -97,7 +99,7 @@ class HookServer:
             }
         )
         if self.mode == "slow":
-            await asyncio.sleep(SLOW_S)
+            await asyncio.wait([asyncio.ensure_future(self._stopping.wait())], timeout=SLOW_S)
         if self.mode == "garbage":
             return web.Response(text="zzz")
         if self.mode == "http500":

@@ -10,7 +10,7 @@ import msgspec
 
 from allaboard.api.errors import ApiError, InternalError
 from allaboard.api.meta import Json
-from allaboard.cluster.admission.chain import CONNECT, AdmissionAttributes
+from allaboard.cluster.admission.chain import CONNECT, CREATE, AdmissionAttributes
 from allaboard.cluster.admission.matching import Hook
 
 _MAX_WARNINGS = 100
@@ -30,7 +30,7 @@ class Verdict:
     warnings: list[str]
 
 
-def request_of(attributes: AdmissionAttributes, version: str, uid: str) -> Json:
+def request_of(attributes: AdmissionAttributes, version: str, uid: str, mutating: bool) -> Json:
     """The `request` of a review. Objects must already be in `version`."""
     a, resource = attributes, attributes.resource
     own = a.kind.kind == resource.kind
@@ -56,11 +56,32 @@ def request_of(attributes: AdmissionAttributes, version: str, uid: str) -> Json:
         request["namespace"] = a.namespace
     request["operation"] = a.operation
     request["userInfo"] = a.user
-    request["object"] = a.object
+    request["object"] = None if a.object is None else _as_sent(a, a.object, mutating)
     request["oldObject"] = a.old_object
     request["dryRun"] = a.dry_run
-    request["options"] = None if a.operation == CONNECT else a.options
+    request["options"] = _options(a)
     return request
+
+
+def _as_sent(attributes: AdmissionAttributes, obj: Json, mutating: bool) -> Json:
+    """The object with the namespace of the request and the version a write would replace."""
+    meta = dict(obj.get("metadata") or {})
+    if attributes.namespace and not meta.get("namespace"):
+        meta["namespace"] = attributes.namespace
+    if not meta.get("resourceVersion"):
+        meta.pop("resourceVersion", None)
+        if attributes.old_object is not None and not mutating:
+            meta["resourceVersion"] = attributes.old_object["metadata"].get("resourceVersion", "")
+    return obj if meta == obj.get("metadata") else {**obj, "metadata": meta}
+
+
+def _options(attributes: AdmissionAttributes) -> Json | None:
+    """A patch creates or updates, and its options are shown as those of what it does."""
+    options = attributes.options
+    if attributes.operation == CONNECT or options is None or options["kind"] != "PatchOptions":
+        return None if attributes.operation == CONNECT else options
+    kind = "CreateOptions" if attributes.operation == CREATE else "UpdateOptions"
+    return {**{k: v for k, v in options.items() if k != "force"}, "kind": kind}
 
 
 def _kind(group: str, version: str, kind: str) -> Json:

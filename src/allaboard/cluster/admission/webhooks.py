@@ -106,7 +106,7 @@ class _Webhooks(Plugin):
             if not hook.review_version:
                 raise BadAnswer("the webhook speaks no version of AdmissionReview that we know")
             shown = await _in_version(attributes, version)
-            review = review_of(hook, request_of(shown, version, uid))
+            review = review_of(hook, request_of(shown, version, uid, self.is_mutating))
             answer = await self._caller.post(hook.client, review, hook.timeout_s)
             return verdict_of(hook, answer, uid, self.is_mutating)
         except Denial as denial:
