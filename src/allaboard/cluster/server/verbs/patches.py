@@ -7,7 +7,7 @@ brings its owners along and creates what is not there.
 from typing import Any
 
 from allaboard.api.codec import Malformed, read_json
-from allaboard.api.errors import AlreadyExists, ApiError, BadRequest
+from allaboard.api.errors import AlreadyExists, ApiError, BadRequest, UnsupportedMedia
 from allaboard.api.meta import Json
 from allaboard.api.yaml_text import read_first
 from allaboard.cluster.patching.apply import apply
@@ -50,6 +50,8 @@ class Patcher:
         allowed: tuple[str, ...] = (JSON_PATCH, MERGE, STRATEGIC, APPLY)
         if target.resource.custom:
             allowed = (JSON_PATCH, MERGE, APPLY)
+        if how not in (JSON_PATCH, MERGE, STRATEGIC, APPLY):
+            raise UnsupportedMedia("415: Unsupported Media Type", details={})
         check_body_type(how, allowed, ", ".join(allowed))
         if how == APPLY:
             return await self._apply(request, write)
@@ -99,7 +101,9 @@ class Patcher:
             new = apply(None, config, ownership.schema, ownership.manager, now, force)
             check_new(write, config)
             try:
-                return await self._writer.create(write, self._decoded(request, write, new), False)
+                obj = self._decoded(request, write, new)
+                obj["metadata"].pop("resourceVersion", None)
+                return await self._writer.create(write, obj, False)
             except AlreadyExists:
                 if attempt == CREATE_ATTEMPTS - 1:
                     raise
@@ -151,7 +155,7 @@ def _read_yaml(request: ApiRequest) -> Any:
         if strictness == "Strict":
             raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {text}")
         if strictness == "Warn":
-            request.warnings.append(text)
+            request.warnings += document.repeated
     return document.data
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from allaboard.api.errors import AlreadyExists, BadRequest, Invalid
 from allaboard.api.fields import FieldError, bad_value, invalid
-from allaboard.api.meta import Json, Kind
+from allaboard.api.meta import Json
 from allaboard.cluster.admission.chain import CREATE, UPDATE, AdmissionAttributes
 from allaboard.cluster.resource import Resource
 from allaboard.cluster.server.exchange import ApiRequest, User
@@ -130,7 +130,7 @@ class Writer:
         meta = obj["metadata"]
         errors = strategy.validate_create(obj)
         if errors:
-            raise invalid_object(resource, target.kind, meta.get("name", ""), errors)
+            raise invalid_object(resource, obj, errors)
         write.warnings += strategy.warnings(obj, None)
         await self._validate(write, CREATE, obj, None)
         if meta.get("resourceVersion"):
@@ -203,7 +203,7 @@ class Writer:
         strategy.prepare_update(obj, old, target.subresource)
         errors = strategy.validate_update(obj, old, target.subresource)
         if errors:
-            raise invalid_object(resource, target.kind, target.name, errors)
+            raise invalid_object(resource, obj, errors)
         write.warnings += strategy.warnings(obj, old)
         await self._validate(write, UPDATE, obj, old)
         return await self.replace(write, record, old, obj)
@@ -308,7 +308,7 @@ def check_identity(target: Target, meta: Json, old_meta: Json, record: Record) -
     check_name(target, meta)
     check_namespace(meta, target)
     uid = meta.get("uid")
-    if uid and uid != old_meta.get("uid"):
+    if uid and uid != old_meta.get("uid") and target.verb == "update":
         raise conflict(
             target.resource,
             target.name,
@@ -353,5 +353,10 @@ def keep_metadata(meta: Json, old_meta: Json) -> None:
     meta.pop("selfLink", None)
 
 
-def invalid_object(resource: Resource, kind: Kind, name: str, errors: list[FieldError]) -> Invalid:
-    return invalid(kind.kind, resource.group, name, errors)
+def invalid_object(resource: Resource, obj: Json, errors: list[FieldError]) -> Invalid:
+    """422 in the name of what is stored, which for the newer Events is the older kind."""
+    group = resource.group
+    if resource.stored_as:
+        group = resource.stored_as.partition(".")[2]
+    name = str(obj["metadata"].get("name", ""))
+    return invalid(str(obj.get("kind", resource.kind)), group, name, errors)
