@@ -1,10 +1,14 @@
 """Does an owner exist? What the store knows, asked by kind, name and UID."""
 
 from allaboard.api.meta import Json, Kind
+from allaboard.client.kinds import KNOWN
 from allaboard.cluster.controllers.gc.graph import FOREGROUND, Item, Reference
 from allaboard.cluster.controllers.gc.judgement import Owner
 from allaboard.cluster.store.records import Record
 from allaboard.cluster.store.store import Store
+
+_BUILT_IN = {(kind.group, kind.kind) for kind in KNOWN.values()}
+_DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 
 
 class Census:
@@ -31,7 +35,7 @@ class Census:
         group = owner.api_version.rpartition("/")[0]
         resource = self._resource_of.get((group, owner.kind))
         if resource is None:
-            return Owner.ABSENT
+            return Owner.ABSENT if self._is_served(group, owner.kind) else Owner.SOLID
         namespaced = self._by_resource[resource].namespaced
         if namespaced and not item.namespace:
             return Owner.SOLID  # cannot be resolved; deleting on a guess would be worse
@@ -41,6 +45,13 @@ class Census:
         if namespaced and self._lives_elsewhere(resource, owner):
             return Owner.FOREIGN
         return Owner.ABSENT
+
+    def _is_served(self, group: str, kind: str) -> bool:
+        """Whether objects of this kind could exist. Of a kind nobody knows nothing is known."""
+        if (group, kind) in _BUILT_IN:
+            return True
+        definitions = (record.obj["spec"] for record in self._store.list(_DEFINITIONS, None))
+        return any(d["group"] == group and d["names"]["kind"] == kind for d in definitions)
 
     def record_of(self, item: Item) -> Record | None:
         """The newest state of this very object."""

@@ -33,7 +33,7 @@ class GarbageCollector:
     def changed(self, change: Change) -> None:
         if change.type == "DELETED":
             self._gone(change.record)
-        else:
+        elif change.previous is None or not _same_ties(change.previous, change.record):
             self._seen(change.record)
 
     def begin(self) -> None:
@@ -152,3 +152,13 @@ class GarbageCollector:
             f"name: {owner.name}, uid: {owner.uid}] does not exist in namespace "
             f'"{item.namespace}"',
         )
+
+
+def _same_ties(old: Record, new: Record) -> bool:
+    """Whether a change, as most do, left alone what is looked at here."""
+    before, after = old.obj["metadata"], new.obj["metadata"]
+    return bool(
+        before.get("ownerReferences") == after.get("ownerReferences")
+        and before.get("finalizers") == after.get("finalizers")
+        and before.get("deletionTimestamp") == after.get("deletionTimestamp")
+    )

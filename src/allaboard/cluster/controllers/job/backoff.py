@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from allaboard.api.meta import Json
 from allaboard.clock import Instant
 from allaboard.cluster.controllers.job.facts import PodFacts, finished_at
 
@@ -37,3 +38,15 @@ def remaining_s(failures: int, last_failure: Instant, now: Instant) -> float:
         return 0.0
     delay = min(MOST_S, FIRST_S * 2.0 ** min(failures - 1, 16))
     return max(0.0, last_failure + delay - now)
+
+
+def recalled(job: Json, pods: Sequence[PodFacts]) -> Backoff:
+    """The record as the ended pods tell it, for a controller that has only just started."""
+    status = job.get("status") or {}
+    pending = status.get("uncountedTerminatedPods") or {}
+    if not status.get("failed") and not pending.get("failed"):
+        return Backoff()
+    named = {*(pending.get("succeeded") or ()), *(pending.get("failed") or ())}
+    counted = [pod for pod in pods if not pod.tracked or pod.uid in named]
+    failed = [pod for pod in counted if pod.phase == "Failed" or pod.terminating]
+    return Backoff().after([pod for pod in counted if pod.succeeded], failed)

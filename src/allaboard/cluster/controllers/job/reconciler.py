@@ -7,7 +7,7 @@ that starts or ends together costs one look and one status.
 from allaboard.api.meta import Json, Key, key_of
 from allaboard.api.types import Job, Pod
 from allaboard.cluster.controllers.job import claims
-from allaboard.cluster.controllers.job.backoff import Backoff
+from allaboard.cluster.controllers.job.backoff import Backoff, recalled
 from allaboard.cluster.controllers.job.carrying_out import Hands
 from allaboard.cluster.controllers.job.facts import PodFacts
 from allaboard.cluster.controllers.job.mirror import (
@@ -123,7 +123,8 @@ class JobController:
             return DONE
         uid = job["metadata"]["uid"]
         pods = await self._claimed(job)
-        plan = sync(job, pods, self._clock.now(), self._backoffs.get(uid, Backoff()))
+        backoff = self._backoffs.get(uid) or recalled(job, pods)
+        plan = sync(job, pods, self._clock.now(), backoff)
         assert plan is not None
         await self._hands.carry_out(job, plan)
         if plan.ending is None and (plan.backoff.failures or uid in self._backoffs):

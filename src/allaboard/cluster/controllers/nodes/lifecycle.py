@@ -117,9 +117,12 @@ class NodeLifecycle:
         """Nobody knows how pods on such a node are: they no longer count as ready."""
         if ready_status(node) == "True":
             return
+        name = node["metadata"]["name"]
+        message = f"Node {name} status is now: NodeNotReady"
+        self._recorder.record(node, "Normal", "NodeNotReady", message)
         now = format_time(self._clock.now())
         unready = {"type": "Ready", "status": "False", "lastTransitionTime": now}
-        for pod in self._residents.on(node["metadata"]["name"]):
+        for pod in self._residents.on(name):
             if not _is_ready(pod):
                 continue
             meta = pod["metadata"]
