@@ -7,7 +7,7 @@ import pytest
 from allaboard.api.errors import Expired, NotFound
 from allaboard.api.meta import Key, Kind
 from allaboard.api.types import ConfigMap, Job, Lease, Node, ObjectMeta, Pod
-from allaboard.client.client import Client, Written
+from allaboard.client.client import Client, Written, hears_of_writes
 from allaboard.client.transport import Request, Response
 
 POD = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "x", "namespace": "a", "uid": "u"}}
@@ -173,13 +173,15 @@ async def test_subresources_are_posted() -> None:
 
 async def test_confirmed_changes_are_heard_of_and_refused_ones_not() -> None:
     heard: list[Written] = []
-    client = Client(Recorder(), on_write=heard.append)
+    token = hears_of_writes.set(heard.append)
+    client = Client(Recorder())
     await client.patch(Pod, "x", "a", {})
     await client.delete(Pod, "x", "a")
     await client.get(Pod, "x", "a")
-    refused = Client(Recorder(NOT_FOUND), on_write=heard.append)
+    refused = Client(Recorder(NOT_FOUND))
     with pytest.raises(NotFound):
         await refused.patch(Lease, "x", "a", {})
+    hears_of_writes.reset(token)
     assert [(w.verb, w.kind, w.key) for w in heard] == [
         ("write", Pod.KIND, Key("a", "x")), ("delete", Pod.KIND, Key("a", "x")),
     ]  # fmt: skip

@@ -78,6 +78,22 @@ def test_shares_one_informer_and_tells_latecomers_what_is_there() -> None:
     run(scenario)
 
 
+def test_two_views_of_one_kind_share_one_watch() -> None:
+    async def scenario(api: ScriptedApi, informers: Informers) -> None:
+        api.put(f"{PODS}/x")
+        typed_pods, plain_pods = informers.of(Pod), informers.of(Pod.KIND)
+        informers.start()
+        await informers.wait_synced()
+        late = informers.of(Pod.KIND, transform=lambda raw: {"name": raw["metadata"]["name"]})
+        api.put(f"{PODS}/y")
+        await settled(api, typed_pods)
+        assert [p["metadata"]["name"] for p in plain_pods.all()] == ["x", "y"]
+        assert late.all() == [{"name": "x"}, {"name": "y"}]
+        assert len([r for r in api.requests if "watch" in r.query]) == 2
+
+    run(scenario)
+
+
 def break_now(api: ScriptedApi) -> None:
     api.break_streams()
 

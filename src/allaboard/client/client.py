@@ -5,12 +5,14 @@ Every verb takes *what* it is about: a typed view (`Pod`), then answers are view
 (`find`). Writes carry our field manager. A view knows only part of its kind, so `update` takes
 plain data.
 
-`on_write` hears of every change that the server confirmed; the runtime's read-your-writes hangs
-there. Answers are shared with caches and, in process, with the store: never change them.
+`hears_of_writes` is told of every change that the server confirmed to this task; the runtime's
+read-your-writes hangs there. Answers are shared with caches and, in process, with the store: never
+change them.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 
@@ -56,12 +58,17 @@ class Written(NamedTuple):
     object: Json
 
 
+# Set for a task, and those it starts, by whoever wants to know what they change.
+hears_of_writes: ContextVar[Callable[[Written], None] | None] = ContextVar(
+    "hears_of_writes", default=None
+)
+
+
 @dataclass(slots=True)
 class Client:
     transport: Transport
     user_agent: str = "allaboard"
     retries: Retries = field(default_factory=Retries)
-    on_write: Callable[[Written], None] | None = None
 
     @property
     def field_manager(self) -> str:
@@ -344,8 +351,7 @@ class Client:
         request = Request("DELETE", kind.path(namespace, _name(name)), body=options or None)
         answer = await self._send(request)
         body = answer.body if isinstance(answer.body, dict) else {}
-        if self.on_write is not None:
-            self.on_write(Written(kind, Key(namespace, name), "delete", body))
+        _tell(kind, Key(namespace, name), "delete", body)
         return body
 
     async def delete_collection(
@@ -371,8 +377,7 @@ class Client:
         body = answer.body
         if not isinstance(body, dict):
             raise InternalError(f"{request.method} {request.path}: the answer is not an object")
-        if self.on_write is not None:
-            self.on_write(Written(kind, key_of(body), "write", body))
+        _tell(kind, key_of(body), "write", body)
         return body
 
     async def _send(self, request: Request) -> Response:
@@ -393,6 +398,12 @@ async def _events(
         if not isinstance(type_, str) or not isinstance(obj, dict):
             raise InternalError("the watch sent something that is no event")
         yield WatchEvent(type_, obj if type_ == "BOOKMARK" else _as(what, obj))
+
+
+def _tell(kind: Kind, key: Key, verb: Literal["write", "delete"], body: Json) -> None:
+    listener = hears_of_writes.get()
+    if listener is not None:
+        listener(Written(kind, key, verb, body))
 
 
 def _checked(answer: Response) -> Response:

@@ -119,7 +119,7 @@ class Controller:
         self._prune_at = max(_PRUNE_FROM, 2 * len(self._written))
 
     async def _reconcile_once(self, key: Hashable) -> Outcome:
-        writes: Writes = {}
+        writes = Writes()
         remember_in(writes)
         try:
             return await self._reconcile(key)

@@ -81,7 +81,6 @@ class Informer(Generic[V]):
         self._turn = 0
         self._first_sync = asyncio.Event()
         self.resource_version = 0
-        self.events = 0  # applied news, for metrics
 
     # Readers
 
@@ -169,14 +168,13 @@ class Informer(Generic[V]):
 
     # The feeding side
 
-    def apply(self, type_: str, raw: Json) -> None:
-        """Take in one watch event. InternalError if it is none."""
+    def apply(self, type_: str, raw: Json) -> int:
+        """Take in one watch event and return its version. InternalError if it is none."""
         try:
             metadata = raw["metadata"]
             version = int(metadata["resourceVersion"])
             if type_ != "BOOKMARK":
                 key = Key(metadata.get("namespace") or "", metadata["name"])
-                self.events += 1
                 if type_ == "DELETED":
                     self._remove(key, metadata.get("uid") or "", version)
                 elif type_ in ("ADDED", "MODIFIED"):
@@ -186,6 +184,7 @@ class Informer(Generic[V]):
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InternalError(f"not a watch event: {error!r}") from error
         self._advance(version)
+        return version
 
     def replace(self, items: Iterable[Json], resource_version: int) -> None:
         """Take in a whole list: what it lacks was deleted while we did not look."""

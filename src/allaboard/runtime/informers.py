@@ -1,4 +1,4 @@
-"""Who follows which kind? One shared informer per kind and scope, started and stopped together."""
+"""Who follows which kind? One watch per kind and scope, whoever asks and in whatever view."""
 
 import asyncio
 import random
@@ -63,11 +63,20 @@ class Informers:
         informer = self._informers.get(at)
         if informer is None:
             informer = self._informers[at] = Informer(scope, view, transform)
-            reflector = Reflector(informer, self._client, self._clock, self._rng)
-            self._reflectors.append(reflector)
-            if self._started:
-                self._begin(reflector)
+            self._reflector(scope).informers.append(informer)
         return informer
+
+    def _reflector(self, scope: Scope) -> Reflector:
+        """The one that follows this scope; one that runs has listed and takes no more caches."""
+        if not self._started:
+            for reflector in self._reflectors:
+                if reflector.scope == scope:
+                    return reflector
+        reflector = Reflector(scope, self._client, self._clock, self._rng)
+        self._reflectors.append(reflector)
+        if self._started:
+            self._begin(reflector)
+        return reflector
 
     def covering(self, kind: Kind, key: Key, obj: Json) -> list[Informer[Any]]:
         """The informers that should show this object."""
@@ -88,12 +97,12 @@ class Informers:
 
     async def wait_synced(self) -> None:
         """Wait until every informer asked for so far has its first list in."""
-        for reflector in self.reflectors():
-            await reflector.informer.wait_synced()
+        for informer in list(self._informers.values()):
+            await informer.wait_synced()
 
     @property
     def synced(self) -> bool:
-        return all(r.informer.synced for r in self._reflectors)
+        return all(informer.synced for informer in self._informers.values())
 
     async def stop(self) -> None:
         for task in self._tasks:
@@ -103,6 +112,6 @@ class Informers:
         self._started = False
 
     def _begin(self, reflector: Reflector) -> None:
-        scope = reflector.informer.scope
+        scope = reflector.scope
         name = f"informer {scope.kind.resource} {scope.namespace}".rstrip()
         self._tasks.append(asyncio.create_task(reflector.run(), name=name))

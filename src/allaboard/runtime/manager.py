@@ -18,7 +18,6 @@ from allaboard.runtime.controller import Controller
 from allaboard.runtime.events import EventRecorder
 from allaboard.runtime.informers import Informers
 from allaboard.runtime.metrics import Metrics
-from allaboard.runtime.ownwrites import note
 
 log = logging.getLogger(__name__)
 Background = Callable[[], Awaitable[None]]
@@ -30,7 +29,6 @@ class Manager:
     def __init__(
         self, client: Client, clock: Clock, rng: random.Random, component: str = "allaboard"
     ) -> None:
-        client.on_write = note  # read-your-writes: reconciles hear of their own changes
         self.client = client
         self.clock = clock
         self.rng = rng
@@ -120,10 +118,9 @@ class Manager:
             "allaboard_cache_failures", "Broken lists and watches", labels=["kind"]
         )
         for number, reflector in enumerate(self.informers.reflectors()):
-            informer = reflector.informer
-            label = [f"{informer.kind.resource}/{number}"]
-            objects.add_metric(label, len(informer))
-            news.add_metric(label, informer.events)
+            label = [f"{reflector.scope.kind.resource}/{number}"]
+            objects.add_metric(label, max(len(informer) for informer in reflector.informers))
+            news.add_metric(label, reflector.events)
             lists.add_metric(label, reflector.lists)
             failures.add_metric(label, reflector.failures)
         events = CounterMetricFamily("allaboard_events", "Events told", labels=["fate"])

@@ -1,19 +1,18 @@
 """Has the cache caught up with what we ourselves wrote?
 
-Every change made through the manager's client while a key is reconciled is remembered with that
-key. Before the key is reconciled again, each informer that covers a changed object must show the
-change: at least its resourceVersion, or for a deletion the object leaving. An informer that is slow
-to do so is overtaken by one live GET, so a broken watch delays a reconcile by seconds, never for
-ever. This is KEP-5647's rule, for written objects of every kind.
+Every change made by any client while a key is reconciled is remembered with that key. Before the
+key is reconciled again, each informer that covers a changed object must show the change: at least
+its resourceVersion, or for a deletion the object leaving. An informer that is slow to do so is
+overtaken by one live GET, so a broken watch delays a reconcile by seconds, never for ever. This is
+KEP-5647's rule, for written objects of every kind.
 """
 
 import asyncio
-from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from allaboard.api.errors import NotFound
 from allaboard.api.meta import Json, Key, Kind
-from allaboard.client.client import Client, Written
+from allaboard.client.client import Client, Written, hears_of_writes
 from allaboard.runtime.informer import Informer
 from allaboard.runtime.informers import Informers
 
@@ -28,31 +27,25 @@ class Mark(NamedTuple):
     object: Json
 
 
-Writes = dict[tuple[Kind, Key], Mark]
+class Writes(dict[tuple[Kind, Key], Mark]):
+    """What one reconcile changed."""
 
-_current: ContextVar[Writes | None] = ContextVar("writes_of_this_reconcile", default=None)
+    def note(self, written: Written) -> None:
+        at = (written.kind, written.key)
+        body = written.object
+        metadata = body.get("metadata") or {}
+        version = _version(metadata.get("resourceVersion"))
+        uid = ""
+        if written.verb == "delete":
+            earlier = self.get(at)
+            uid = metadata.get("uid") or (body.get("details") or {}).get("uid") or "?"
+            version = earlier.resource_version if earlier is not None else 0
+        self[at] = Mark(version, uid, body)
 
 
 def remember_in(writes: Writes | None) -> None:
     """From now on this task's writes, and those of tasks it starts, are noted there."""
-    _current.set(writes)
-
-
-def note(written: Written) -> None:
-    """Called by the client for every confirmed change."""
-    writes = _current.get()
-    if writes is None:
-        return
-    at = (written.kind, written.key)
-    body = written.object
-    metadata = body.get("metadata") or {}
-    version = _version(metadata.get("resourceVersion"))
-    uid = ""
-    if written.verb == "delete":
-        earlier = writes.get(at)
-        uid = metadata.get("uid") or (body.get("details") or {}).get("uid") or "?"
-        version = earlier.resource_version if earlier is not None else 0
-    writes[at] = Mark(version, uid, body)
+    hears_of_writes.set(None if writes is None else writes.note)
 
 
 async def wait_caught_up(writes: Writes, informers: Informers, client: Client) -> None:

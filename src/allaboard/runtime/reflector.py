@@ -1,10 +1,10 @@
 """How is a cache kept equal to the server, whatever happens to the connection?
 
-One endless loop per informer: list, watch on from the list's version, and when the stream ends
-watch on from the last version seen. A forgotten version (410, as an answer or as an ERROR event), a
-version the server has not reached, news that are no news, or the same failure several times in a
-row: list again. Failures wait 0.8 s to 30 s, doubling, spread by chance; a quiet spell forgets
-them. Source of the numbers: client-go's reflector.
+One endless loop per scope, for all the caches that follow it: list, watch on from the list's
+version, and when the stream ends watch on from the last version seen. A forgotten version (410, as
+an answer or as an ERROR event), a version the server has not reached, news that are no news, or the
+same failure several times in a row: list again. Failures wait 0.8 s to 30 s, doubling, spread by
+chance; a quiet spell forgets them. Source of the numbers: client-go's reflector.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from allaboard.client.client import Client
 from allaboard.client.options import Selection
 from allaboard.clock import Clock
 from allaboard.runtime.backoff import Backoff
-from allaboard.runtime.informer import Informer
+from allaboard.runtime.informer import Informer, Scope
 
 FIRST_S = 0.8
 LONGEST_S = 30.0
@@ -29,10 +29,11 @@ log = logging.getLogger(__name__)
 
 
 class Reflector:
-    def __init__(
-        self, informer: Informer[Any], client: Client, clock: Clock, rng: random.Random
-    ) -> None:
-        self.informer = informer
+    def __init__(self, scope: Scope, client: Client, clock: Clock, rng: random.Random) -> None:
+        self.scope = scope
+        self.informers: list[Informer[Any]] = []
+        self.resource_version = 0
+        self.events = 0
         self.client = client
         self.clock = clock
         self.backoff = Backoff(FIRST_S, LONGEST_S, rng)
@@ -50,7 +51,7 @@ class Reflector:
     async def _turn(self) -> float:
         """One list if needed and one watch; returns how long to wait before the next."""
         started = self.clock.monotonic()
-        before = self.informer.events
+        before = self.events
         try:
             if self._must_list:
                 await self._list()
@@ -58,7 +59,7 @@ class Reflector:
         except ApiError as error:
             return self._failed(error)
         lasted_s = self.clock.monotonic() - started
-        if self.informer.events == before and lasted_s < SHORT_S:
+        if self.events == before and lasted_s < SHORT_S:
             return self._failed(None)
         self.backoff.reset()
         return 0.0
@@ -81,31 +82,37 @@ class Reflector:
         if error is not None:
             log.warning(
                 "following the server failed",
-                extra={"kind": self.informer.kind.resource, "error": str(error), "wait_s": wait_s},
+                extra={"kind": self.scope.kind.resource, "error": str(error), "wait_s": wait_s},
             )
             wait_s = max(wait_s, error.retry_after_s or 0.0)
         return wait_s
 
     async def _list(self) -> None:
-        scope = self.informer.scope
+        scope = self.scope
         self.lists += 1
         listing = await self.client.list(scope.kind, scope.namespace, scope.labels, scope.fields)
         try:
-            self.informer.replace(listing.items, int(listing.resource_version))
+            version = int(listing.resource_version)
+            for informer in self.informers:
+                informer.replace(listing.items, version)
         except (KeyError, TypeError, ValueError) as error:
             raise InternalError(f"not a list of {scope.kind.resource}: {error!r}") from error
+        self.resource_version = version
         self._must_list = False
 
     async def _watch(self) -> None:
-        scope, informer = self.informer.scope, self.informer
+        scope = self.scope
         selection = Selection(scope.labels, scope.fields, bookmarks=True)
-        async with self.client.stream(
-            scope.kind, scope.namespace, str(informer.resource_version), selection
-        ) as lines:
+        version = str(self.resource_version)
+        async with self.client.stream(scope.kind, scope.namespace, version, selection) as lines:
             async for line in lines:
                 type_, obj = line.get("type"), line.get("object")
                 if type_ == "ERROR":
                     raise from_status(obj)
                 if not isinstance(type_, str) or not isinstance(obj, dict):
                     raise InternalError("the watch sent something that is no event")
-                informer.apply(type_, obj)
+                self.events += type_ != "BOOKMARK"
+                for informer in self.informers:
+                    seen = informer.apply(type_, obj)
+                    if seen > self.resource_version:
+                        self.resource_version = seen

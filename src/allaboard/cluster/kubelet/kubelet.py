@@ -40,7 +40,6 @@ from allaboard.cluster.kubelet.status import (
 from allaboard.runtime.controller import Again, Controller, Done, Outcome
 from allaboard.runtime.events import EventRecorder
 from allaboard.runtime.manager import Manager
-from allaboard.runtime.ownwrites import note
 
 WORKERS = 64
 FINISHED = ("Succeeded", "Failed")
@@ -341,7 +340,6 @@ def install(
     manager: Manager, client: Client, simulates: Callable[[Node], bool] = lambda node: True
 ) -> Kubelets:
     """Run simulated kubelets beside the manager's controllers, writing as `client`."""
-    client.on_write = note  # a reconcile must see its own last write
     kubelets = Kubelets(manager, client, simulates)
     manager.spawn(kubelets.recorder.run, "kubelet events")
     manager.add(kubelets.registrar.controller)
