@@ -26,6 +26,7 @@ from allaboard.cluster.store.store import Store
 from allaboard.cluster.transport import InProcessTransport
 from allaboard.runtime.manager import Manager
 
+PARTS = frozenset({"controllers", "scheduler", "kubelets"})
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
@@ -35,6 +36,7 @@ class ClusterConfig:
     rng: Random
     data: Path | None = None  # None: in memory only
     root_ca: str = ""  # PEM, published in every namespace
+    parts: frozenset[str] = PARTS  # what runs beside the API server
 
 
 class EmbeddedCluster:
@@ -59,9 +61,13 @@ class EmbeddedCluster:
         config = self.config
         client = self.client("kube-controller-manager")
         manager = Manager(client, config.clock, config.rng, "kube-controller-manager")
-        install_controllers(manager, self.store, ControllersConfig(root_certificate=config.root_ca))
-        install_scheduler(manager, self.client("kube-scheduler"))
-        install_kubelets(manager, self.client("kubelet"))
+        if "controllers" in config.parts:
+            settings = ControllersConfig(root_certificate=config.root_ca)
+            install_controllers(manager, self.store, settings)
+        if "scheduler" in config.parts:
+            install_scheduler(manager, self.client("kube-scheduler"))
+        if "kubelets" in config.parts:
+            install_kubelets(manager, self.client("kubelet"))
         await manager.start()
         self.manager = manager
 

@@ -12,7 +12,7 @@ from allaboard.api.errors import ApiError
 from allaboard.api.meta import Json
 from allaboard.api.times import format_micro_time
 from allaboard.clock import rest
-from allaboard.cluster.embedded import ClusterConfig, EmbeddedCluster
+from allaboard.cluster.embedded import PARTS, ClusterConfig, EmbeddedCluster
 from allaboard.cluster.store.records import Change
 from allaboard.sim.actor import Actor
 from allaboard.sim.loop import START, VirtualLoop
@@ -24,12 +24,15 @@ Trace = Callable[[Json], None]
 class World:
     """Use as an async context manager inside `run_virtual`."""
 
-    def __init__(self, seed: int = 0, trace: Trace | None = None) -> None:
+    def __init__(
+        self, seed: int = 0, trace: Trace | None = None, parts: frozenset[str] = PARTS
+    ) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop), "a world lives in virtual time"
         self.loop = loop
         self.clock = loop.clock()
-        self.cluster = EmbeddedCluster(ClusterConfig(clock=self.clock, rng=Random(seed)))
+        config = ClusterConfig(clock=self.clock, rng=Random(seed), parts=parts)
+        self.cluster = EmbeddedCluster(config)
         self._trace = trace
         self._tracer: asyncio.Task[None] | None = None
         self._traced = 0

@@ -243,7 +243,7 @@ class Scheduler:
             "lastTransitionTime": format_time(self._clock.now()),
             "observedGeneration": victim.generation,
         }
-        patch = {"metadata": {"uid": victim.uid}, "status": {"conditions": [condition]}}
+        patch = self._condition_patch(victim, condition)
         try:
             await self._client.patch(
                 Pod.KIND, victim.name, victim.namespace,
@@ -255,6 +255,16 @@ class Scheduler:
         victim.terminating = True
         words = f"Preempted by pod {pod.uid} on node {node}"
         self._record(victim, "Normal", "Preempted", words, "Preempting")
+
+    def _condition_patch(self, pod: PodView, condition: Json) -> Json:
+        """One condition, set in its place or put last; a merge alone would put it first."""
+        current = self._pods.get(Key(pod.namespace, pod.name))
+        types = [c.type for c in current.status.conditions] if current else []
+        if condition["type"] not in types:
+            types.append(condition["type"])
+        order = [{"type": name} for name in types]
+        status = {"conditions": [condition], "$setElementOrder/conditions": order}
+        return {"metadata": {"uid": pod.uid}, "status": status}
 
     def _tell_refusal(self, pod: PodView, message: str) -> None:
         """Write the refusal unless the pod says so already; repeating it helps nobody."""
@@ -274,14 +284,13 @@ class Scheduler:
             "lastTransitionTime": format_time(self._clock.now()),
             "observedGeneration": pod.generation,
         }
-        status: Json = {"conditions": [condition]}
+        patch = self._condition_patch(pod, condition)
         if nominated:
-            status["nominatedNodeName"] = nominated
+            patch["status"]["nominatedNodeName"] = nominated
         try:
             await self._client.patch(
                 Pod.KIND, pod.name, pod.namespace,
-                patch={"metadata": {"uid": pod.uid}, "status": status},
-                kind="strategic", subresource="status",
+                patch=patch, kind="strategic", subresource="status",
             )  # fmt: skip
         except (NotFound, Conflict):
             return

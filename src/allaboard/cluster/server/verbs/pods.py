@@ -72,11 +72,13 @@ def bind(pod: Json, binding: Json, now: str) -> Json:
         "lastProbeTime": None,
         "lastTransitionTime": now,
     }
+    bound = {**status, "conditions": [*conditions, scheduled]}
+    bound.pop("nominatedNodeName", None)  # the nomination has served its purpose
     return {
         **pod,
         "metadata": new_meta,
         "spec": {**spec, "nodeName": target["name"]},
-        "status": {**status, "conditions": [*conditions, scheduled]},
+        "status": bound,
     }
 
 
