@@ -1,11 +1,12 @@
 """Server-side apply: who may set what, what leaves with its owner, how members are ordered."""
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import yaml
-from ownership_model import KIND
+from ownership_model import KIND, SPEC
 
 from allaboard.api.errors import BadRequest
 from allaboard.api.meta import Json
@@ -282,6 +283,17 @@ def test_dropping_a_source_takes_its_defaults_along() -> None:
     volume["hostPath"]["type"] = ""  # a default, owned by nobody
     live = world.apply("m", body.format("emptyDir: {}"))
     assert live["spec"]["template"]["spec"]["volumes"] == [{"name": "v", "emptyDir": {}}]
+
+
+def test_when_a_list_becomes_one_its_owners_own_all_of_it(thing: World) -> None:
+    thing.apply("m1", "spec: {set: [a]}")
+    thing.apply("m2", "spec: {set: [b]}")
+    spec = replace(SPEC, properties={**SPEC.properties, "set": Schema(type="array")})
+    thing.schema = replace(KIND, properties={**KIND.properties, "spec": spec})
+    with pytest.raises(ApplyConflict, match=r'conflict with "m2": \.spec\.set'):
+        thing.apply("m1", "spec: {set: [c]}")
+    thing.apply("m1", "spec: {set: [c]}", force=True)
+    assert thing.owners() == {"m1/Apply": {"f:spec": {"f:set": {}}}}
 
 
 def test_a_default_key_is_part_of_the_key(thing: World) -> None:

@@ -44,7 +44,7 @@ from allaboard.cluster.patching.managed import (
 )
 from allaboard.cluster.patching.merge_patch import TOO_DEEP
 from allaboard.cluster.patching.shape import Shape, object_shape
-from allaboard.cluster.patching.structure import merge, owned, remove, with_named
+from allaboard.cluster.patching.structure import fitted, merge, owned, remove, with_named
 from allaboard.cluster.schema.node import Schema
 
 # Enough to see what is wrong; the answer must not outgrow the question.
@@ -145,12 +145,19 @@ class _Apply:
         """The live entries; all that an untracked object holds belongs to one invented manager."""
         entries = managed_fields(self.live)
         if entries or self.live is None:
-            return entries
+            return [self._fitted(entry) for entry in entries]
         before = Manager(
             BEFORE_FIRST_APPLY, UPDATE, self.manager.api_version, self.manager.subresource,
             self.manager.reset,
         )  # fmt: skip
         return track_update(None, self.live, self.schema, before, now)
+
+    def _fitted(self, entry: Json) -> Json:
+        schema = self.shape.schema
+        if schema is None or schema.go or entry.get("apiVersion") != self.manager.api_version:
+            return entry  # built-in kinds do not change, other versions have schemas of their own
+        fields = fitted(self.shape, entry["fieldsV1"])
+        return entry if fields is entry["fieldsV1"] else {**entry, "fieldsV1": fields}
 
     def _owned(self) -> FieldSet:
         fields = owned(self.shape, self.config) or {}

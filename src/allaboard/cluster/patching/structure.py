@@ -152,6 +152,23 @@ def remove(shape: Shape, value: Any, fields: FieldSet) -> Any:
     return value
 
 
+def fitted(shape: Shape, fields: FieldSet) -> FieldSet:
+    """`fields` after a change of the schema: who owned a part of what is one now owns all of it."""
+    out = fields
+    for element, node in fields.items():
+        if element == SELF or not node:
+            continue
+        inner = shape.field(element[2:])[1] if element[0] == "f" else shape.items
+        if inner is None:
+            continue
+        fit = LEAF if inner.kind == "leaf" else fitted(inner, node)
+        if fit is not node:
+            if out is fields:
+                out = fields.copy()
+            out[element] = fit
+    return out
+
+
 def with_named(shape: Shape, fields: FieldSet) -> FieldSet:
     """`fields` and every declared field above one of them, which apply treats as owned too."""
     if not fields:
