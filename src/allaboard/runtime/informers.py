@@ -22,6 +22,7 @@ class Informers:
         self._clock = clock
         self._rng = rng if rng is not None else random.Random(0)
         self._informers: dict[tuple[Any, ...], Informer[Any]] = {}
+        self._by_kind: dict[Kind, list[Informer[Any]]] = {}
         self._reflectors: list[Reflector] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._started = False
@@ -63,6 +64,7 @@ class Informers:
         informer = self._informers.get(at)
         if informer is None:
             informer = self._informers[at] = Informer(scope, view, transform)
+            self._by_kind.setdefault(kind, []).append(informer)
             self._reflector(scope).informers.append(informer)
         return informer
 
@@ -80,11 +82,8 @@ class Informers:
 
     def covering(self, kind: Kind, key: Key, obj: Json) -> list[Informer[Any]]:
         """The informers that should show this object."""
-        return [
-            informer
-            for informer in self._informers.values()
-            if informer.kind == kind and informer.scope.covers(key, obj)
-        ]
+        followers = self._by_kind.get(kind, ())
+        return [informer for informer in followers if informer.scope.covers(key, obj)]
 
     def reflectors(self) -> list[Reflector]:
         return list(self._reflectors)
