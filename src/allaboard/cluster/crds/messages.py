@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from allaboard.api.fields import FieldError, bad_value, duplicate, not_supported, required
+from allaboard.api.fields import FieldError, bad_value, not_supported, required
 from allaboard.api.meta import Json
 from allaboard.cluster.crds.formats import CHECKS, matches
 from allaboard.cluster.crds.strictness import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN
@@ -207,7 +207,7 @@ class _Judge:
         if allowed and not any(_same(value, a) for a in allowed):
             if value is None and schema.get("nullable"):
                 return
-            options = [a if isinstance(a, str) else _json(a) for a in allowed]
+            options = [a if isinstance(a, str) else as_json(a) for a in allowed]
             self.found.append(not_supported(path, value, options))
 
     def _list(self, schema: Json, value: list[Any], path: str, old: Any) -> None:
@@ -223,7 +223,7 @@ class _Judge:
         if longest is not None and len(value) > longest:
             text = f"Too many: {len(value)}: must have at most {longest} items"
             self.found.append(FieldError("FieldValueTooMany", path, text))
-        if schema.get("uniqueItems") and len({_json(v) for v in value}) < len(value):
+        if schema.get("uniqueItems") and len({as_json(v) for v in value}) < len(value):
             detail = f"{path} in body shouldn't contain duplicates"
             self.found.append(bad_value(path, value, detail))
 
@@ -270,7 +270,7 @@ def _divides(factor: float, value: float) -> bool:
     return abs(ratio) < 2**53 and math.isclose(ratio, round(ratio), rel_tol=0, abs_tol=1e-9)
 
 
-def _json(value: Any) -> str:
+def as_json(value: Any) -> str:
     return bad_value("", value, "").text.removeprefix("Invalid value: ")
 
 
@@ -283,80 +283,11 @@ def _correlate(schema: Json, value: list[Any], old: Any) -> list[Any]:
     keys = schema.get("x-kubernetes-list-map-keys") or ()
     if not isinstance(old, list) or schema.get("x-kubernetes-list-type") != "map" or not keys:
         return [_ABSENT] * len(value)
-    before = {_key(member, keys): member for member in old}
-    return [before.get(_key(member, keys), _ABSENT) for member in value]
+    before = {key_of(member, keys): member for member in old}
+    return [before.get(key_of(member, keys), _ABSENT) for member in value]
 
 
-def _key(member: Any, keys: list[str] | tuple[str, ...]) -> str:
+def key_of(member: Any, keys: list[str] | tuple[str, ...]) -> str:
     if not isinstance(member, dict):
         return ""
-    return "\0".join(_json(member.get(k)) for k in keys)
-
-
-@dataclass(frozen=True, slots=True)
-class Lists:
-    """Where sets and keyed lists are in a schema, so that only they are visited."""
-
-    fields: tuple[tuple[str, "Lists"], ...] = ()
-    values: "Lists | None" = None
-    items: "Lists | None" = None
-    unique: bool = False
-    keys: tuple[str, ...] = ()
-
-
-def lists_of(schema: Json) -> Lists | None:
-    """The keyed lists below `schema`; None when there are none."""
-    fields = tuple(
-        (name, found)
-        for name, sub in (schema.get("properties") or {}).items()
-        if (found := lists_of(sub)) is not None
-    )
-    extra, items = schema.get("additionalProperties"), schema.get("items")
-    values = lists_of(extra) if isinstance(extra, dict) else None
-    below = lists_of(items) if isinstance(items, dict) else None
-    kind = schema.get("x-kubernetes-list-type")
-    keys = tuple(schema.get("x-kubernetes-list-map-keys") or ()) if kind == "map" else ()
-    if not (fields or values or below or keys or kind == "set"):
-        return None
-    return Lists(fields, values, below, kind == "set", keys)
-
-
-def duplicates(lists: Lists, value: Any, path: str = "") -> list[FieldError]:
-    """Members that occur twice in a set, or keys twice in a keyed list."""
-    found: list[FieldError] = []
-    if isinstance(value, dict):
-        for name, below in lists.fields:
-            member = value.get(name)
-            if member:
-                found += duplicates(below, member, f"{path}.{name}" if path else name)
-        if lists.values is not None:
-            for name, member in value.items():
-                found += duplicates(lists.values, member, f"{path}.{name}" if path else name)
-    elif isinstance(value, list):
-        if lists.keys and len(value) > 1:
-            found += _repeated_keys(lists.keys, value, path)
-        elif lists.unique and len(value) > 1:
-            seen: set[str] = set()
-            for index, member in enumerate(value):
-                text = _json(member)
-                if text in seen:
-                    found.append(duplicate(f"{path}[{index}]", member))
-                seen.add(text)
-        if lists.items is not None:
-            for index, member in enumerate(value):
-                found += duplicates(lists.items, member, f"{path}[{index}]")
-    return found
-
-
-def _repeated_keys(keys: tuple[str, ...], value: list[Any], path: str) -> list[FieldError]:
-    found = []
-    seen: set[str] = set()
-    for index, member in enumerate(value):
-        if not isinstance(member, dict):
-            continue
-        key = _key(member, keys)
-        if key in seen:
-            shown = {k: member[k] for k in keys if k in member}
-            found.append(duplicate(f"{path}[{index}]", shown))
-        seen.add(key)
-    return found
+    return "\0".join(as_json(member.get(k)) for k in keys)

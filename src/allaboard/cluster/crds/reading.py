@@ -4,7 +4,11 @@ Only metadata is decoded as Go would; the rest keeps the values it came with, is
 its defaults. A value of the wrong type is no matter of reading: validation answers it.
 """
 
+import marshal
+import re
 from typing import Any
+
+import msgspec
 
 from allaboard.api.codec import Doubled
 from allaboard.api.meta import Json
@@ -14,6 +18,8 @@ from allaboard.cluster.schema.builtin import meta_schema
 from allaboard.cluster.schema.decode import Decoded, decode
 
 _MAX_COMPLAINTS = 100
+_WHOLE_FLOAT = re.compile(rb"\.0[,}\]]")  # or a string that looks like one
+_encode = msgspec.json.Encoder().encode
 _BIGGEST_WHOLE = 1e21  # above it Go writes floats with an exponent
 
 
@@ -34,21 +40,13 @@ def read_custom(resource: Resource, data: Json) -> Decoded:
 
 
 def _is_odd(data: Json) -> bool:
-    """Whether a body repeats a key or spells a whole number as a float. Level by level."""
-    level: list[Any] = [data]
-    while level:
-        below: list[Any] = []
-        for value in level:
-            kind = type(value)
-            if kind is Doubled:
-                return True
-            for member in value.values() if kind is dict else value:
-                if isinstance(member, dict | list):
-                    below.append(member)
-                elif type(member) is float and member.is_integer():
-                    return True
-        level = below
-    return False
+    """Whether a body repeats a key or spells a whole number as a float. Sometimes wrongly True."""
+    try:
+        marshal.dumps(data)  # refuses `Doubled`, as all that is not exactly built in
+    except ValueError:
+        return True
+    text = _encode(data)
+    return b".0" in text and _WHOLE_FLOAT.search(text) is not None
 
 
 def _plain(value: Any, path: str, complaints: list[str]) -> Any:

@@ -4,6 +4,7 @@ One `VersionRules` per version, compiled once from its schema; `CustomStrategy` 
 object was written in. Rules in CEL are stored and published but not evaluated yet.
 """
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,16 +13,10 @@ import jsonschema_rs
 
 from allaboard.api.fields import FieldError, bad_value
 from allaboard.api.meta import Json
-from allaboard.cluster.crds.messages import (
-    UNCHECKED,
-    Lists,
-    blocks_rules,
-    duplicates,
-    explain,
-    lists_of,
-)
+from allaboard.cluster.crds.messages import UNCHECKED, blocks_rules, explain
 from allaboard.cluster.crds.strictness import checker
 from allaboard.cluster.crds.tidy import META_FIELDS, Plan, plan_of, prune, tidy
+from allaboard.cluster.crds.uniqueness import Lists, duplicates, lists_of
 from allaboard.cluster.kinds.metadata import (
     validate_labels,
     validate_metadata,
@@ -43,6 +38,7 @@ class VersionRules:
     lists: Lists | None = field(init=False)
     has_rules: bool = field(init=False)
     embeds: bool = field(init=False)
+    _last_clean: list[Any] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         self.clean = checker(self.schema)
@@ -51,19 +47,34 @@ class VersionRules:
         self.has_rules = _mentions(self.schema, "x-kubernetes-validations")
         self.embeds = _mentions(self.schema, "x-kubernetes-embedded-resource")
 
+    def is_clean(self, obj: Json) -> bool:
+        """Whether `obj` needs no work and breaks no rule of the schema.
+
+        One write asks several times. Objects are never changed in place, only replaced, so the
+        same parts as last time have the same answer.
+        """
+        parts = [v for k, v in obj.items() if k != "metadata"]
+        last = self._last_clean
+        if len(parts) == len(last) and all(map(operator.is_, parts, last)):
+            return True
+        if not self.clean.is_valid(obj):
+            return False
+        self._last_clean = parts
+        return True
+
     def tidied(self, obj: Json, dropped: list[str] | None = None) -> Json:
         """Pruned, without stray nulls, with defaults; the same object if that changes nothing."""
-        if self.clean.is_valid(obj):
+        if self.is_clean(obj):
             return obj
         return tidy(self.plan, obj, dropped)
 
     def pruned(self, obj: Json) -> Json:
-        return obj if self.clean.is_valid(obj) else prune(self.plan, obj)
+        return obj if self.is_clean(obj) else prune(self.plan, obj)
 
     def errors(self, obj: Json, old: Json | None) -> list[FieldError]:
         """What the schema refuses; with `old`, only in what changed."""
         found: list[FieldError] = []
-        if not self.clean.is_valid(obj):
+        if not self.is_clean(obj):
             body = {k: v for k, v in obj.items() if k not in META_FIELDS}
             schema = _without_meta(self.schema)
             if old is None:
@@ -73,8 +84,10 @@ class VersionRules:
         found += self._replicas(obj)
         if self.embeds:
             found += _embedded(self.schema, obj, "")
-        if self.lists is not None and (old is None or not duplicates(self.lists, old)):
-            found += duplicates(self.lists, obj)
+        if self.lists is not None:
+            repeated = duplicates(self.lists, obj)
+            if repeated and (old is None or not duplicates(self.lists, old)):
+                found += repeated
         if self.has_rules and blocks_rules(found):
             found.append(UNCHECKED)
         return found

@@ -18,6 +18,8 @@ from allaboard.cluster.crds.formats import CHECKS, pattern_check
 
 INT64_MAX, INT64_MIN = 2**63 - 1, -(2**63)
 INT32_MAX, INT32_MIN = 2**31 - 1, -(2**31)
+# Checked by the engine itself, which is stricter than Go here and faster than a call back.
+_NATIVE = ("date-time", "email", "hostname", "ipv4", "ipv6", "uri")
 _COPIED = (
     "enum", "exclusiveMaximum", "exclusiveMinimum", "maxItems", "maxLength", "maxProperties",
     "maximum", "minItems", "minLength", "minProperties", "minimum", "multipleOf",
@@ -29,7 +31,7 @@ def checker(schema: Json) -> jsonschema_rs.Draft4Validator:
     return jsonschema_rs.Draft4Validator(
         _resource(schema),
         validate_formats=True,
-        formats=CHECKS,
+        formats={name: check for name, check in CHECKS.items() if name not in _NATIVE},
         pattern_options=jsonschema_rs.RegexOptions(),
     )
 
