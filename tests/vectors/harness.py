@@ -19,16 +19,22 @@ from random import Random
 from types import ModuleType
 from typing import Any
 
+from allaboard.api.types.core import Namespace
+from allaboard.client.client import Client
 from allaboard.clock import system_clock
+from allaboard.cluster.controllers.install import install
 from allaboard.cluster.server.api import ApiServer
 from allaboard.cluster.server.assembly import assemble
 from allaboard.cluster.server.auth import Authenticator
 from allaboard.cluster.server.exchange import User
 from allaboard.cluster.server.http import HttpServer
 from allaboard.cluster.server.tls import ensure_tls
+from allaboard.cluster.transport import InProcessTransport
+from allaboard.runtime.manager import Manager
 
 FOLDER = Path("/work/shared/vectors/kube-apiserver-1.36")
 TOKEN = "vectors-token"
+CONTROLLERS = "kube-controller-manager"
 ADMIN = User("admin", ("system:masters", "system:authenticated"), "admin")
 
 
@@ -43,7 +49,8 @@ def replay_module() -> ModuleType:
 class RunningServer:
     """The server on its own loop in its own thread, so that a blocking client can talk to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, controllers: bool = False) -> None:
+        self._manager: Manager | None = None
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self._thread.start()
@@ -51,6 +58,8 @@ class RunningServer:
         self.api: ApiServer
         self.http: HttpServer
         self.run(self._start())
+        if controllers:
+            self.run(self._control())
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
@@ -62,6 +71,15 @@ class RunningServer:
         self.http = HttpServer(self.api, Authenticator({TOKEN: ADMIN}), self.files.server_context())
         self.port = await self.http.start()
 
+    async def _control(self) -> None:
+        """What the recording had: every controller, no scheduler, no kubelet."""
+        client = Client(InProcessTransport(self.api, CONTROLLERS), CONTROLLERS)
+        for name in ("default", "kube-system", "kube-public", "kube-node-lease"):
+            await client.create({"metadata": {"name": name}}, Namespace.KIND)
+        self._manager = Manager(client, self.api.services.clock, Random(8), CONTROLLERS)
+        install(self._manager, self.api.services.store)
+        await self._manager.start()
+
     async def _act(self, action: str) -> None:
         assert action in ("compact", "forget-history"), action
         self.api.services.store.forget_history()
@@ -71,6 +89,8 @@ class RunningServer:
 
     def stop(self) -> None:
         self.run(self.http.stop(0.2))
+        if self._manager is not None:
+            self.run(self._manager.stop())
         self.run(self.api.close())
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(5)
@@ -78,7 +98,7 @@ class RunningServer:
         self._directory.cleanup()
 
 
-class Client:
+class ReplayClient:
     """What `replay.Server` is, made from a running server instead of a command line."""
 
     def __init__(self, replay: ModuleType, server: RunningServer) -> None:
@@ -97,7 +117,7 @@ class Entry:
     status_agrees: bool
     body_agrees: bool
     differences: list[tuple[str, Any, Any]] = field(default_factory=list)
-    crashed: bool = False
+    status: int = 0
 
 
 @dataclass
@@ -123,7 +143,7 @@ class Player:
 
     def __init__(self, replay: ModuleType, server: RunningServer) -> None:
         self.replay, self.server = replay, server
-        self.client = Client(replay, server)
+        self.client = ReplayClient(replay, server)
         self.variables: dict[str, Any] = {}
         self.want, self.got = replay.Normaliser(), replay.Normaliser()
 
@@ -202,7 +222,7 @@ class Player:
             self._settle(got, differences)
         if differences and entry.get("unstable"):
             return None
-        return Entry(entry["name"], same_status, not differences, differences, status >= 500)
+        return Entry(entry["name"], same_status, not differences, differences, status)
 
 
 def replay_file(path: Path) -> Result:
@@ -210,7 +230,7 @@ def replay_file(path: Path) -> Result:
     document = json.loads(path.read_text())
     replay = replay_module()
     result = Result(path.name)
-    server = RunningServer()
+    server = RunningServer(document.get("controllers") == "all")
     try:
         player = Player(replay, server)
         for entry in document["entries"]:

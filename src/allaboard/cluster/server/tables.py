@@ -34,14 +34,14 @@ def definition(column: Column) -> Json:
 def table_of(
     resource: Resource, version: Version, items: list[Json], include: str, now: float
 ) -> Json:
-    """A Table without its metadata; the caller knows which."""
+    """A Table without its metadata, with whole objects in its rows; the caller knows the rest."""
     columns = version.columns
     rows = []
     for item in items:
         row: Json = {"cells": [column.cell(item, now) for column in columns]}
         if resource.row_conditions is not None and (found := resource.row_conditions(item)):
             row["conditions"] = found
-        row["object"] = item if include == "Object" else None
+        row["object"] = item if include != "None" else None
         rows.append(row)
     return {
         "kind": "Table",

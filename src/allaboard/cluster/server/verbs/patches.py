@@ -65,9 +65,10 @@ class Patcher:
             try:
                 obj = self._decoded(request, write, patched)
             except BadRequest as refused:
-                if not isinstance(refused.__cause__, DecodeError):
+                why = why_undecodable(refused)
+                if not why:
                     raise
-                raise undecodable(patched, target.version.schema, str(refused.__cause__)) from None
+                raise undecodable(patched, target.version.schema, why) from None
             return ownership.track(old, obj, self._services.clock.now())
 
         return await self._writer.update(write, change)
@@ -108,6 +109,14 @@ class Patcher:
                 if attempt == CREATE_ATTEMPTS - 1:
                     raise
         raise AssertionError("the loop returns or raises")
+
+
+def why_undecodable(refused: BadRequest) -> str:
+    """What is wrong with the patched object; '' when the refusal is about something else."""
+    if isinstance(refused.__cause__, DecodeError):
+        return str(refused.__cause__)
+    _, strict, complaints = refused.message.partition("strict decoding error: ")
+    return strict + complaints
 
 
 def patched_by(how: str, old: Json, patch: Any, write: Write) -> Any:

@@ -46,7 +46,7 @@ from allaboard.cluster.server.verbs.reviews import answer_review
 from allaboard.cluster.server.verbs.scale import KIND as SCALE
 from allaboard.cluster.server.verbs.scale import replicas_in, scale_of, with_value
 from allaboard.cluster.server.verbs.tokens import issue_token
-from allaboard.cluster.server.verbs.writes import Write, check_name
+from allaboard.cluster.server.verbs.writes import Write, check_name, storage_refusal
 
 if TYPE_CHECKING:
     from allaboard.cluster.server.api import ApiServer
@@ -176,10 +176,7 @@ class Subresources:
                 raise conflict(
                     target.resource,
                     target.name,
-                    "StorageError: invalid object, Code: 4, Key:"
-                    f" /registry/pods/{target.namespace}/{target.name}, ResourceVersion: 0,"
-                    f" AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in"
-                    f" object meta: {found}",
+                    storage_refusal(target, uid, found),
                 )
             admission = self._services.admission
             attributes = write.attributes(CREATE, binding, None)

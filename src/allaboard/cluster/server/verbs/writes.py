@@ -312,8 +312,7 @@ def check_identity(target: Target, meta: Json, old_meta: Json, record: Record) -
         raise conflict(
             target.resource,
             target.name,
-            f"Precondition failed: UID in precondition: {uid},"
-            f" UID in object meta: {old_meta.get('uid')}",
+            storage_refusal(target, uid, str(old_meta.get("uid"))),
         )
     text = meta.get("resourceVersion") or ""
     wanted = written_revision(text)
@@ -323,6 +322,18 @@ def check_identity(target: Target, meta: Json, old_meta: Json, record: Record) -
             raise invalid(target.resource.plural, target.resource.group, target.name, [problem])
     elif wanted != record.rev:
         raise modified(target.resource, target.name)
+
+
+def storage_refusal(target: Target, wanted: str, found: str) -> str:
+    """How Kubernetes says that a write was meant for another object of the same name."""
+    resource = target.resource
+    folder = f"{resource.group}/{resource.plural}" if resource.custom else resource.plural
+    key = "/".join(part for part in (folder, target.namespace, target.name) if part)
+    return (
+        f"StorageError: invalid object, Code: 4, Key: /registry/{key}, ResourceVersion: 0,"
+        f" AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object"
+        f" meta: {found}"
+    )
 
 
 def written_revision(text: str) -> int:
