@@ -36,7 +36,7 @@ ANSWER_S = 70.0  # the server itself gives up after 60
 WATCH_S = (300, 600)  # a watch ends by itself after a random time in between
 WATCH_GRACE_S = 30.0
 LONGEST_LINE = 64 * 1024 * 1024
-POOL = 256
+POOL = 64  # connections for requests; every watch has one of its own beside them
 
 
 class HttpTransport:
@@ -53,8 +53,8 @@ class HttpTransport:
         self._rng = rng if rng is not None else random.Random(0)
         self._timeout = aiohttp.ClientTimeout(total=answer_s, sock_connect=CONNECT_S)
         self._watch_timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S)
-        self._session: aiohttp.ClientSession | None = None
-        self._retired: aiohttp.ClientSession | None = None
+        self._sessions: Sessions | None = None
+        self._retired: Sessions | None = None
         self._certificate: Certificate | None = None
         self._proxy = connection.server.proxy_url or _proxy_of_environment(self._base)
 
@@ -69,7 +69,7 @@ class HttpTransport:
 
     async def _request_once(self, request: Request) -> Response:
         identity = await self._identity()
-        session = await self._session_for(identity)
+        session = await self._session_for(identity, watching=False)
         data = None if request.body is None else write_json(request.body)
         with _honest_failures(request):
             async with session.request(
@@ -107,7 +107,7 @@ class HttpTransport:
         self, request: Request, stack: contextlib.AsyncExitStack
     ) -> aiohttp.ClientResponse:
         identity = await self._identity()
-        session = await self._session_for(identity)
+        session = await self._session_for(identity, watching=True)
         with _honest_failures(request):
             answer = await session.request(
                 request.method,
@@ -121,10 +121,10 @@ class HttpTransport:
         return answer
 
     async def close(self) -> None:
-        sessions, self._session, self._retired = (self._session, self._retired), None, None
-        for session in sessions:
-            if session is not None:
-                await session.close()
+        sessions, self._sessions = self._sessions, None
+        retired, self._retired = self._retired, None
+        await _close(sessions)
+        await _close(retired)
 
     # Parts of a request
 
@@ -156,27 +156,34 @@ class HttpTransport:
         except CredentialError as error:
             raise Unauthorized(str(error)) from error
 
-    async def _session_for(self, identity: Identity) -> aiohttp.ClientSession:
+    async def _session_for(self, identity: Identity, watching: bool) -> aiohttp.ClientSession:
         """The session; a new one when the client certificate, which is per connection, changed."""
-        if self._session is not None and identity.certificate == self._certificate:
-            return self._session
-        if self._session is not None:
-            # Its watches may go on under the old certificate; the one before that is over.
-            retired, self._retired = self._retired, self._session
-            self._session = None
-            if retired is not None:
-                await retired.close()
-        tls: ssl.SSLContext | bool = True
-        if self._base.scheme == "https":
-            tls = tls_context(self._connection.server, identity.certificate)
-        self._certificate = identity.certificate
-        connector = aiohttp.TCPConnector(limit=POOL, ssl=tls, keepalive_timeout=60)
-        self._session = aiohttp.ClientSession(
-            connector=connector,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"Accept-Encoding": "identity"} if _is_local(self._base) else None,
-        )
-        return self._session
+        if self._sessions is None or identity.certificate != self._certificate:
+            # Watches may go on under the old certificate; those of the one before are over.
+            retired, self._retired = self._retired, self._sessions
+            tls: ssl.SSLContext | bool = True
+            if self._base.scheme == "https":
+                tls = tls_context(self._connection.server, identity.certificate)
+            self._certificate = identity.certificate
+            self._sessions = (_session(tls, POOL, self._base), _session(tls, 0, self._base))
+            await _close(retired)
+        return self._sessions[watching]
+
+
+Sessions = tuple[aiohttp.ClientSession, aiohttp.ClientSession]  # for requests, for watches
+
+
+def _session(tls: ssl.SSLContext | bool, limit: int, base: URL) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=limit, ssl=tls, keepalive_timeout=60),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"Accept-Encoding": "identity"} if _is_local(base) else None,
+    )
+
+
+async def _close(sessions: Sessions | None) -> None:
+    for session in sessions or ():
+        await session.close()
 
 
 def tls_context(server: Server, certificate: Certificate | None) -> ssl.SSLContext:
