@@ -217,8 +217,7 @@ async def test_closing_ends_the_iteration_and_leaves_nothing_behind(
     ended = await asyncio.gather(reader, return_exceptions=True)
     assert ended == ["over"] or isinstance(ended[0], asyncio.CancelledError)
     watch.close()
-    chain = store._history.known("pods", None)
-    assert chain is not None
+    chain = store._history.chain("pods", None)
     assert (chain.users, chain.waiters, store._woken) == (0, {}, {})
 
 
@@ -227,3 +226,20 @@ async def test_changes_share_what_their_readers_rendered(store: Store) -> None:
     first, second = store.watch("pods", None, 0).take()[0], store.watch_all(0).take()[0]
     first.cache["json"] = b"{}"
     assert second.cache == {"json": b"{}"}
+
+
+async def test_an_interrupted_wait_returns_empty_handed_and_an_iteration_goes_on(
+    store: Store,
+) -> None:
+    watch = store.watch("pods", None, 0)
+    waiting = asyncio.ensure_future(watch.wait())
+    await asyncio.sleep(0)
+    watch.interrupt()
+    await waiting
+    assert watch.take() == []
+    reader = asyncio.ensure_future(anext(watch))
+    await asyncio.sleep(0)
+    watch.interrupt()
+    await asyncio.sleep(0)
+    put(store)
+    assert (await reader).rev == 1

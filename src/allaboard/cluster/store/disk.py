@@ -27,6 +27,7 @@ SCHEMA_VERSION = 1
 DATABASE = "store.db"
 WAL = "store.db-wal"
 
+OWNER = "Check that this user may read and write the data directory, and that the disk has room"
 RESTORE = (
     "Restore the whole directory from a backup, or keep what is readable with "
     "allaboard.cluster.store.recover(directory), which sets the damaged files aside"
@@ -50,7 +51,7 @@ class Lock:
         try:
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            raise StoreUnreadable(path, f"cannot be opened: {error.strerror}", _OWNER) from error
+            raise StoreUnreadable(path, f"cannot be opened: {error.strerror}", OWNER) from error
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -66,9 +67,6 @@ class Lock:
 
     def release(self) -> None:
         os.close(self._fd)
-
-
-_OWNER = "Check that this user may read and write the data directory"
 
 
 class Head:
@@ -230,7 +228,7 @@ class Reader:
                 magic = file.read(16)
         except OSError as error:
             raise StoreUnreadable(
-                self.path, f"cannot be opened: {error.strerror}", _OWNER
+                self.path, f"cannot be opened: {error.strerror}", OWNER
             ) from error
         if magic != b"SQLite format 3\0":
             what = "is empty" if not magic else "is not an SQLite database"

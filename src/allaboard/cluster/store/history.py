@@ -82,10 +82,19 @@ class Chain:
             yield self.items[index]
 
     def wake(self, rev: int) -> None:
-        if self.waiters:
-            waiters, self.waiters = self.waiters, {}
-            for waiter in waiters:
-                waiter.wake(rev)
+        waiters, self.waiters = self.waiters, {}
+        for waiter in waiters:
+            waiter.wake(rev)
+
+
+class _Resource:
+    """The chains of one resource."""
+
+    __slots__ = ("by_namespace", "whole")
+
+    def __init__(self) -> None:
+        self.whole = Chain()
+        self.by_namespace: dict[str, Chain] = {}
 
 
 class History:
@@ -93,49 +102,55 @@ class History:
 
     def __init__(self) -> None:
         self.all = Chain()
-        self._of: dict[tuple[str, str | None], Chain] = {}
+        self._of: dict[str, _Resource] = {}
 
     def chain(self, resource: str, namespace: str | None) -> Chain:
-        key = (resource, namespace)
-        found = self._of.get(key)
-        if found is None:
-            found = self._of[key] = Chain()
-        return found
-
-    def known(self, resource: str, namespace: str | None) -> Chain | None:
-        return self._of.get((resource, namespace))
+        of = self._of.get(resource)
+        if of is None:
+            of = self._of[resource] = _Resource()
+        if namespace is None:
+            return of.whole
+        chain = of.by_namespace.get(namespace)
+        if chain is None:
+            chain = of.by_namespace[namespace] = Chain()
+        return chain
 
     def append(self, change: Change) -> None:
         record = change.record
+        narrow = self.chain(record.resource, record.namespace)
         self.all.items.append(change)
-        self.chain(record.resource, None).items.append(change)
-        self.chain(record.resource, record.namespace).items.append(change)
+        self._of[record.resource].whole.items.append(change)
+        narrow.items.append(change)
 
     def wake(self, change: Change) -> None:
-        record = change.record
-        self.all.wake(change.rev)
-        self._of[record.resource, None].wake(change.rev)
-        self._of[record.resource, record.namespace].wake(change.rev)
+        of = self._of[change.record.resource]
+        for chain in (self.all, of.whole, of.by_namespace[change.record.namespace]):
+            if chain.waiters:
+                chain.wake(change.rev)
 
     def drop_oldest(self) -> Change:
         change = self.all.drop_oldest()
-        record = change.record
-        for key in ((record.resource, None), (record.resource, record.namespace)):
-            chain = self._of[key]
-            chain.drop_oldest()
-            if not len(chain) and not chain.users:
-                del self._of[key]
+        namespace = change.record.namespace
+        of = self._of[change.record.resource]
+        of.whole.drop_oldest()
+        narrow = of.by_namespace[namespace]
+        narrow.drop_oldest()
+        if not narrow.users and not len(narrow):
+            del of.by_namespace[namespace]
         return change
 
     def drop_newest(self) -> Change:
         change = self.all.drop_newest()
-        record = change.record
-        self._of[record.resource, None].drop_newest()
-        self._of[record.resource, record.namespace].drop_newest()
+        of = self._of[change.record.resource]
+        of.whole.drop_newest()
+        of.by_namespace[change.record.namespace].drop_newest()
         return change
 
     def close(self) -> None:
         """End every watch that waits."""
-        for chain in (self.all, *self._of.values()):
+        chains = [self.all]
+        for of in self._of.values():
+            chains += (of.whole, *of.by_namespace.values())
+        for chain in chains:
             for waiter in list(chain.waiters):
                 waiter.close()

@@ -8,7 +8,6 @@ more, persist the new `Base`. A crash between any two steps leaves the state bef
 Any error of the disk ends the log. Nothing is retried; see `StoreFailed`.
 """
 
-import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -127,7 +126,8 @@ class Log:
             while self._turn():
                 pass
             self._checkpoint()
-        except (sqlite3.Error, OSError) as error:
+        # The end of this thread must be told whatever the reason, or every writer waits for ever.
+        except Exception as error:  # noqa: BLE001
             self.failure = StoreFailed(
                 f"the store at {self._directory} stopped accepting writes after revision "
                 f"{self.durable}: {error}. Free space or repair the disk, then restart"

@@ -10,11 +10,20 @@ the old files aside.
 """
 
 import os
+import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from allaboard.cluster.store.disk import DATABASE, WAL, Lock, Reader, create_store, find_store
+from allaboard.cluster.store.disk import (
+    DATABASE,
+    OWNER,
+    WAL,
+    Lock,
+    Reader,
+    create_store,
+    find_store,
+)
 from allaboard.cluster.store.errors import StoreUnreadable
 from allaboard.cluster.store.log import Log, no_failpoint
 from allaboard.cluster.store.rows import TYPES, Base, Row, row_checksum
@@ -43,8 +52,10 @@ def open_log(
         for row in reader:
             accept(row, reader.base)
         return Log(directory, lock, reader.base, reader.last, failpoint)
-    except BaseException:
+    except BaseException as error:
         lock.release()
+        if isinstance(error, sqlite3.Error | OSError):
+            raise StoreUnreadable(directory, f"cannot be written: {error}", OWNER) from error
         raise
 
 

@@ -126,11 +126,9 @@ class Store:
         """What `list` gave right after `revision` was committed: today's state, changes undone."""
         if revision < self.compacted:
             raise Compacted(revision, self.compacted)
-        chain = self._history.known(resource, namespace)
         undone: dict[tuple[str, str], Record | None] = {}
-        if chain is not None:
-            for change in chain.newest_first(down_to=revision):
-                undone[change.record.namespace, change.record.name] = change.previous
+        for change in self._history.chain(resource, namespace).newest_first(down_to=revision):
+            undone[change.record.namespace, change.record.name] = change.previous
         now = self.list(resource, namespace)
         if not undone:
             return now
@@ -258,8 +256,11 @@ class Store:
     def _notify(self) -> None:
         """On the log's thread: have the loop look at how far the log got."""
         loop = self._loop
-        if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._settle)
+        if loop is not None:
+            try:
+                loop.call_soon_threadsafe(self._settle)
+            except RuntimeError:
+                pass  # the loop is closed: nobody waits any more
 
     def _settle(self) -> None:
         """Wake whoever waited for what is durable now, or learn that the rest never will be."""

@@ -67,15 +67,9 @@ class Watch:
             if self._interrupted:
                 self._interrupted = False
                 return
-            self._check_not_forgotten()
             self._store.attach_loop()
-            if self._cursor < self._chain.end:
-                rev = self._chain.at(self._cursor).rev
-                if rev <= self._store.durable_revision:
-                    if rev > self._after:
-                        return
-                    self._cursor += 1
-                    continue
+            if self._has_next():
+                return
             if self._store.closed:
                 self.close()
             else:
@@ -85,13 +79,25 @@ class Watch:
         return self
 
     async def __anext__(self) -> Change:
-        await self.wait()
-        if self.closed:
-            raise StopAsyncIteration
-        change = self._chain.at(self._cursor)
-        self._cursor += 1
-        self._after = change.rev
-        return change
+        while not self.closed:
+            if self._has_next():
+                change = self._chain.at(self._cursor)
+                self._cursor += 1
+                self._after = change.rev
+                return change
+            await self.wait()
+        raise StopAsyncIteration
+
+    def _has_next(self) -> bool:
+        """Whether the change at the cursor is there and durable; skips what is not wanted."""
+        self._check_not_forgotten()
+        chain, durable = self._chain, self._store.durable_revision
+        while self._cursor < chain.end:
+            rev = chain.at(self._cursor).rev
+            if rev > self._after:
+                return rev <= durable
+            self._cursor += 1
+        return False
 
     def close(self) -> None:
         """End the iteration, also for whoever waits in it. Closing twice is harmless."""
