@@ -289,3 +289,10 @@ def test_index_sets_survive_being_written_and_read(members: set[int]) -> None:
     assert all(indexes.contains(made, m) == (m in members) for m in range(45))
     missing = [m for m in range(41) if m not in members]
     assert indexes.first_missing(made, 3, 41) == missing[:3]
+
+
+@given(st.sets(st.integers(0, 30)), st.sets(st.integers(0, 30)))
+def test_what_two_index_sets_share(one: set[int], other: set[int]) -> None:
+    first, second = (indexes.with_members(indexes.EMPTY, sorted(s)) for s in (one, other))
+    assert indexes.common(first, second) == len(one & other)
+    assert indexes.total(indexes.union(first, second)) == len(one | other)

@@ -4,7 +4,9 @@ A set is a sorted tuple of disjoint, non-adjacent closed intervals. Two neighbou
 `3,4`, three and more `3-5`, as Kubernetes writes them.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable
+from operator import itemgetter
 
 Indexes = tuple[tuple[int, int], ...]
 
@@ -55,16 +57,21 @@ def total(indexes: Indexes) -> int:
 
 
 def contains(indexes: Indexes, member: int) -> bool:
-    return any(low <= member <= high for low, high in indexes)
+    position = bisect_right(indexes, member, key=itemgetter(0)) - 1
+    return position >= 0 and member <= indexes[position][1]
 
 
 def common(one: Indexes, other: Indexes) -> int:
     """How many members both sets have."""
-    return sum(
-        max(0, min(high, other_high) - max(low, other_low) + 1)
-        for low, high in one
-        for other_low, other_high in other
-    )
+    count, mine, theirs = 0, 0, 0
+    while mine < len(one) and theirs < len(other):
+        (low, high), (other_low, other_high) = one[mine], other[theirs]
+        count += max(0, min(high, other_high) - max(low, other_low) + 1)
+        if high < other_high:
+            mine += 1
+        else:
+            theirs += 1
+    return count
 
 
 def first_missing(indexes: Indexes, count: int, completions: int) -> list[int]:
