@@ -19,7 +19,8 @@ def test_a_patched_document_is_shown_in_the_order_of_its_kind() -> None:
     refused = undecodable(patched, schema_of("", "v1", "ConfigMap"), "bad number")
     assert refused.message == (
         ' "" is invalid: patch: Invalid value: "{\\"data\\":{\\"a\\":\\"\\",\\"b\\":1},'
-        '\\"kind\\":\\"ConfigMap\\",\\"metadata\\":{\\"name\\":\\"a\\",\\"uid\\":\\"u\\"}}": bad number'
+        '\\"kind\\":\\"ConfigMap\\",\\"metadata\\":{\\"name\\":\\"a\\",'
+        '\\"uid\\":\\"u\\"}}": bad number'
     )
     assert refused.details is not None and refused.details["causes"][0]["field"] == "patch"
 
