@@ -159,3 +159,24 @@ def test_a_cancelled_worker_passes_its_wake_up_on() -> None:
 )
 def test_waits_double_up_to_the_longest(failures: int, wait_s: float) -> None:
     assert doubled(0.005, 1000.0, failures) == pytest.approx(wait_s)
+
+
+def test_retries_out_of_habit_do_not_keep_a_simulation_alive() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        queue: WorkQueue[str] = WorkQueue()
+        queue.add_after("sweep", 5, periodic=True)
+        await loop.wait_idle()
+        assert loop.time() == 0
+        queue.add_after("sweep", 10)  # now somebody waits for it
+        idle = asyncio.ensure_future(loop.wait_idle())
+        assert await queue.get() == "sweep"
+        assert loop.time() == 5
+        await idle
+        for _ in range(20):
+            queue.add_rate_limited("hopeless")
+        await loop.wait_idle()
+        assert loop.time() < 6 and len(queue) == 1
+
+    run_virtual(main())

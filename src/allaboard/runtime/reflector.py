@@ -15,7 +15,7 @@ from typing import Any
 from allaboard.api.errors import ApiError, Expired, InternalError, Timeout, from_status
 from allaboard.client.client import Client
 from allaboard.client.options import Selection
-from allaboard.clock import Clock
+from allaboard.clock import Clock, rest
 from allaboard.runtime.backoff import Backoff
 from allaboard.runtime.informer import Informer, Scope
 
@@ -23,6 +23,7 @@ FIRST_S = 0.8
 LONGEST_S = 30.0
 QUIET_S = 120.0  # without a failure for this long, the next one counts as the first
 SHORT_S = 1.0  # a watch that ends sooner than this without news is a failure too
+HOPEFUL = 8  # failures in a row before trying on is habit, which a simulation need not wait for
 PATIENCE = 3  # failures at one version before the version itself is distrusted
 
 log = logging.getLogger(__name__)
@@ -45,7 +46,9 @@ class Reflector:
     async def run(self) -> None:
         while True:
             wait_s = await self._turn()
-            if wait_s > 0:
+            if self.backoff.failures > HOPEFUL:
+                await rest(wait_s)
+            elif wait_s > 0:
                 await asyncio.sleep(wait_s)
 
     async def _turn(self) -> float:

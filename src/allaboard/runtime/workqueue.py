@@ -3,7 +3,8 @@
 Fair: keys come out in the order they went in. Stingy: a key that is added many times before its
 turn is handed out once, and never to two workers at once; added while worked on, it is handed out
 again afterwards. Keys can be added after a delay, and after a delay that doubles with each failure
-(5 ms to 1000 s) until `forget`. Same promises as client-go's workqueue.
+(5 ms to 1000 s) until `forget`. Same promises as client-go's workqueue. A key that has failed so
+often that it waits the longest is only retried out of habit: that counts as periodic work.
 """
 
 import asyncio
@@ -29,7 +30,7 @@ class WorkQueue(Generic[K]):
         self._order: deque[K] = deque()
         self._dirty: dict[K, None] = {}  # wanted, whether or not somebody works on it now
         self._processing: dict[K, None] = {}
-        self._delayed: dict[K, asyncio.TimerHandle] = {}
+        self._delayed: dict[K, tuple[asyncio.TimerHandle, bool]] = {}  # and whether periodic
         self._failures: dict[K, int] = {}
         self._idle_workers: deque[asyncio.Future[None]] = deque()
         self._closed = False
@@ -69,14 +70,18 @@ class WorkQueue(Generic[K]):
             self.add(key)
             return
         loop = asyncio.get_running_loop()
+        at = loop.time() + after_s
         waiting = self._delayed.get(key)
         if waiting is not None:
-            if waiting.when() <= loop.time() + after_s:
+            timer, was_periodic = waiting
+            if timer.when() <= at and (periodic or not was_periodic):
                 return
-            waiting.cancel()
+            timer.cancel()
+            at = min(at, timer.when())
+            periodic = periodic and was_periodic
         token = setting_periodic_timer.set(periodic)
         try:
-            self._delayed[key] = loop.call_later(after_s, self._due, key)
+            self._delayed[key] = loop.call_at(at, self._due, key), periodic
         finally:
             setting_periodic_timer.reset(token)
 
@@ -85,7 +90,8 @@ class WorkQueue(Generic[K]):
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         self.retried += 1
-        self.add_after(key, doubled(FIRST_S, LONGEST_S, failures))
+        wait_s = doubled(FIRST_S, LONGEST_S, failures)
+        self.add_after(key, wait_s, periodic=wait_s >= LONGEST_S)
 
     def forget(self, key: K) -> None:
         self._failures.pop(key, None)
@@ -123,7 +129,7 @@ class WorkQueue(Generic[K]):
     def shut_down(self) -> None:
         """Hand out nothing more; keys being worked on may finish."""
         self._closed = True
-        for timer in self._delayed.values():
+        for timer, _ in self._delayed.values():
             timer.cancel()
         self._delayed.clear()
         self._order.clear()
