@@ -17,10 +17,12 @@ from urllib.parse import parse_qsl
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from allaboard.api.codec import write_json
 from allaboard.api.errors import ApiError, BadRequest, Forbidden, Timeout, TooManyRequests
 from allaboard.cluster.server.api import ApiServer
 from allaboard.cluster.server.auth import Authenticator, certificate_user
 from allaboard.cluster.server.exchange import ApiRequest, ApiResponse, User, refusal
+from allaboard.cluster.server.protobuf import PROTOBUF, read_protobuf
 from allaboard.cluster.server.verbs.bodies import too_large
 
 log = logging.getLogger(__name__)
@@ -106,6 +108,9 @@ class HttpServer:
             async with asyncio.timeout(self._config.request_timeout_s):
                 if request.can_read_body:
                     api_request.body = await self._body(request, headers)
+                    if api_request.content_type == PROTOBUF:
+                        api_request.body = write_json(read_protobuf(api_request.body))
+                        headers["content-type"] = "application/json"
                 return await self.api.handle(api_request)
         except TimeoutError:
             raise Timeout(

@@ -163,9 +163,6 @@ class Renderer:
         version = self.resource.versions[self.kind.version]
         table = table_of(self.resource, version, items, self.include, self.now)
         table["apiVersion"] = f"meta.k8s.io/{self.form.version}"
-        if self.include == "Metadata":
-            for row, item in zip(table["rows"], items, strict=True):
-                row["object"] = metadata_only(item, self.form.version)
         table["metadata"] = meta
         if self.include == "Metadata":
             for row in table["rows"]:
