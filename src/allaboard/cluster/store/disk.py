@@ -168,13 +168,24 @@ def _sync(path: Path) -> None:
 
 
 def open_writer(directory: Path) -> sqlite3.Connection:
+    """The one connection that writes, proven to be able to."""
     db = sqlite3.connect(
         directory / DATABASE, isolation_level=None, check_same_thread=False, cached_statements=32
     )
-    db.execute("PRAGMA locking_mode=EXCLUSIVE")
-    db.execute("PRAGMA synchronous=FULL")
-    # Checkpoints are ours: SQLite's automatic ones swallow their errors.
-    db.execute("PRAGMA wal_autocheckpoint=0")
+    try:
+        db.execute("PRAGMA locking_mode=EXCLUSIVE")
+        db.execute("PRAGMA synchronous=FULL")
+        # Checkpoints are ours: SQLite's automatic ones swallow their errors.
+        db.execute("PRAGMA wal_autocheckpoint=0")
+        mode = db.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+        if mode != "wal":
+            raise sqlite3.OperationalError(f"the journal mode is {mode}")
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("UPDATE base SET compacted = compacted")
+        db.execute("ROLLBACK")
+    except sqlite3.Error:
+        db.close()
+        raise
     return db
 
 
@@ -206,6 +217,9 @@ class Reader:
         self._check_file()
         try:
             uri = f"{self.path.absolute().as_uri()}?mode=ro"
+            wal = self.path.with_name(WAL)
+            if not wal.exists() or not wal.stat().st_size:
+                uri += "&immutable=1"  # or SQLite would create the file to read nothing from it
             with closing(sqlite3.connect(uri, uri=True)) as db:
                 self._check_identity(db)
                 self._check_structure(db)

@@ -66,8 +66,8 @@ class Log:
         self.failure: StoreFailed | None = None
         self._directory = directory
         self._lock = lock
-        self._head = Head.open(directory)
         self._db = open_writer(directory)
+        self._head = Head.open(directory)
         self._base = base
         self._failpoint = failpoint
         self._unchecked_bytes = 0
