@@ -59,11 +59,10 @@ def commands() -> None:
 def main() -> None:
     """The console script: one sentence and an exit code for everything that can go wrong."""
     try:
-        commands(standalone_mode=False)
+        # click hands back the code of an Exit that a command raised, and None otherwise.
+        sys.exit(commands(standalone_mode=False) or 0)
     except click.exceptions.Abort:
         sys.exit(130)
-    except click.exceptions.Exit as end:
-        sys.exit(end.exit_code)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
