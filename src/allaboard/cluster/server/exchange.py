@@ -28,6 +28,9 @@ class User:
     uid: str = ""
     extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.groups, self.uid))
+
     def to_info(self) -> Json:
         """The shape of authentication.k8s.io UserInfo."""
         info: Json = {"username": self.name}

@@ -17,6 +17,7 @@ from allaboard.cluster.schema.envelope import Body, decode_body, refuse_complain
 from allaboard.cluster.schema.envelope import read_body as read_envelope
 from allaboard.cluster.server.exchange import ApiRequest
 from allaboard.cluster.server.negotiate import MEDIA, check_body_type
+from allaboard.cluster.server.routes import Target
 
 JSON_TYPES = ("", "application/json", "*/*")
 YAML_TYPES = ("application/yaml", "application/x-yaml")
@@ -70,6 +71,21 @@ def decode_object(
     obj.update(data)
     meta = obj.get("metadata")
     obj["metadata"] = meta if isinstance(meta, dict) else {}
+    return obj
+
+
+def decode_patched(request: ApiRequest, patched: Json, old: Json, target: Target) -> Json:
+    """As `decode_object` of `patched`, which shares every untouched part with the stored `old`.
+
+    What is the very same as in `old` was decoded when it was stored, so only the rest is looked at.
+    """
+    resource, kind = target.resource, target.kind
+    if resource.custom:
+        return decode_object(request, Body(patched), resource, target.version, kind)
+    kept = {k: v for k, v in patched.items() if isinstance(v, dict | list) and old.get(k) is v}
+    data = {k: type(v)() if k in kept else v for k, v in patched.items()} if kept else patched
+    obj = decode_object(request, Body(data), resource, target.version, kind)
+    obj.update(kept)
     return obj
 
 

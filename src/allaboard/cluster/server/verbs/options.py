@@ -7,6 +7,7 @@ strict. Combinations that make no sense are refused as 422 on ListOptions, all o
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from allaboard.api.errors import BadRequest
 from allaboard.api.fields import FieldError, forbidden, invalid, not_supported, required
@@ -207,9 +208,14 @@ def dry_run_problems(value: str) -> list[FieldError]:
     return [] if value in ("", "All") else [not_supported("dryRun", [value], ("All",))]
 
 
+@lru_cache(maxsize=512)
+def _manager_from_agent(user_agent: str) -> str:
+    prefix = user_agent.partition("/")[0] or "unknown"
+    return "".join(c for c in prefix if c.isprintable())[:128]
+
+
 def manager_of(options: WriteOptions, user_agent: str) -> str:
     """The field manager: the given one, else the start of the User-Agent, at most 128 bytes."""
     if options.field_manager:
         return options.field_manager
-    prefix = user_agent.partition("/")[0] or "unknown"
-    return "".join(c for c in prefix if c.isprintable())[:128]
+    return _manager_from_agent(user_agent)

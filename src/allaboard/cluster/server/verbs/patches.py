@@ -16,12 +16,11 @@ from allaboard.cluster.patching.merge_patch import apply_merge_patch
 from allaboard.cluster.patching.refusal import undecodable
 from allaboard.cluster.patching.strategic import apply_strategic_patch
 from allaboard.cluster.schema.decode import DecodeError
-from allaboard.cluster.schema.envelope import Body
 from allaboard.cluster.server.exchange import ApiRequest
 from allaboard.cluster.server.negotiate import check_body_type
 from allaboard.cluster.server.refusals import absent, conflict
 from allaboard.cluster.server.services import Services
-from allaboard.cluster.server.verbs.bodies import decode_object
+from allaboard.cluster.server.verbs.bodies import decode_patched
 from allaboard.cluster.server.verbs.options import WriteOptions
 from allaboard.cluster.server.verbs.ownership import APPLY as APPLYING
 from allaboard.cluster.server.verbs.ownership import Ownership
@@ -38,6 +37,8 @@ MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 CREATE_ATTEMPTS = 4
+# Kinds whose defaults never touch status: a patch of status alone need not look at the spec again.
+STATUS_WITHOUT_DEFAULTS = frozenset({"pods", "jobs.batch"})
 
 
 class Patcher:
@@ -63,7 +64,7 @@ class Patcher:
             if not isinstance(patched, dict):
                 raise BadRequest("the patched document is not an object")
             try:
-                obj = self._decoded(request, write, patched)
+                obj = self._decoded(request, write, patched, old)
             except BadRequest as refused:
                 why = why_undecodable(refused)
                 if not why:
@@ -73,10 +74,11 @@ class Patcher:
 
         return await self._writer.update(write, change)
 
-    def _decoded(self, request: ApiRequest, write: Write, data: Json) -> Json:
+    def _decoded(self, request: ApiRequest, write: Write, data: Json, old: Json) -> Json:
         target = write.target
-        obj = decode_object(request, Body(data), target.resource, target.version, target.kind)
-        target.resource.strategy.default(obj)
+        obj = decode_patched(request, data, old, target)
+        if target.key not in STATUS_WITHOUT_DEFAULTS or not only_status_differs(data, old):
+            target.resource.strategy.default(obj)
         return obj
 
     async def _apply(self, request: ApiRequest, write: Write) -> Written:
@@ -91,7 +93,7 @@ class Patcher:
             merged = apply(old, config, ownership.schema, ownership.manager, now, force)
             if merged is old:
                 return {**old, "metadata": dict(old["metadata"])}
-            return self._decoded(request, write, merged)
+            return self._decoded(request, write, merged, old)
 
         for attempt in range(CREATE_ATTEMPTS):
             if store.get(target.key, target.namespace, target.name) is not None:
@@ -102,13 +104,17 @@ class Patcher:
             new = apply(None, config, ownership.schema, ownership.manager, now, force)
             check_new(write, config)
             try:
-                obj = self._decoded(request, write, new)
+                obj = self._decoded(request, write, new, {})
                 obj["metadata"].pop("resourceVersion", None)
                 return await self._writer.create(write, obj, False)
             except AlreadyExists:
                 if attempt == CREATE_ATTEMPTS - 1:
                     raise
         raise AssertionError("the loop returns or raises")
+
+
+def only_status_differs(new: Json, old: Json) -> bool:
+    return all(key == "status" or old.get(key) is value for key, value in new.items())
 
 
 def why_undecodable(refused: BadRequest) -> str:

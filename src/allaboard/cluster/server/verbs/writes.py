@@ -10,6 +10,7 @@ the client named the version it meant. A write that changes nothing stores nothi
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from allaboard.api.errors import AlreadyExists, BadRequest, Invalid
 from allaboard.api.fields import FieldError, bad_value, invalid
@@ -82,10 +83,16 @@ class Write:
             obj,
             old,
             self.options.to_json(),
-            self.user.to_info(),
+            user_info(self.user),
             self.options.dry_run,
             self.warnings,
         )
+
+
+@lru_cache(maxsize=1024)
+def user_info(user: User) -> Json:
+    """Shared by all writes of a user; admission does not change it."""
+    return user.to_info()
 
 
 class Writer:
