@@ -8,6 +8,7 @@ from allaboard.api.errors import Expired, NotFound
 from allaboard.api.meta import Key, Kind
 from allaboard.api.types import ConfigMap, Job, Lease, Node, ObjectMeta, Pod
 from allaboard.client.client import Client, Written, hears_of_writes
+from allaboard.client.counting import CountingTransport
 from allaboard.client.transport import Request, Response
 
 POD = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "x", "namespace": "a", "uid": "u"}}
@@ -185,3 +186,15 @@ async def test_confirmed_changes_are_heard_of_and_refused_ones_not() -> None:
     assert [(w.verb, w.kind, w.key) for w in heard] == [
         ("write", Pod.KIND, Key("a", "x")), ("delete", Pod.KIND, Key("a", "x")),
     ]  # fmt: skip
+
+
+async def test_requests_are_counted_by_verb_kind_and_answer() -> None:
+    wire = CountingTransport(Recorder(Response(200, POD), Response(200, POD), NOT_FOUND))
+    client = Client(wire)
+    await client.patch(Pod, "x", "a", {})
+    await client.get(Pod, "x", "a")
+    assert await client.find(Pod, "x", "a") is None
+    assert wire.counts == {
+        ("PATCH", "v1/pods", "200"): 1, ("GET", "v1/pods", "200"): 1, ("GET", "v1/pods", "404"): 1,
+    }  # fmt: skip
+    assert wire.writes() == 1

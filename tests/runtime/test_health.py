@@ -7,6 +7,7 @@ from scripted_api import ScriptedApi
 
 from allaboard.api.types import Pod
 from allaboard.client.client import Client
+from allaboard.client.counting import CountingTransport
 from allaboard.clock import system_clock
 from allaboard.runtime.controller import Controller, Done, Outcome
 from allaboard.runtime.health import HealthSite
@@ -22,7 +23,7 @@ async def fetch(port: int, path: str, method: str = "GET") -> tuple[int, str]:
 async def test_probes_and_metrics() -> None:
     api = ScriptedApi()
     api.put("/api/v1/namespaces/a/pods/x")
-    manager = Manager(Client(api), system_clock(), random.Random(1))
+    manager = Manager(Client(CountingTransport(api)), system_clock(), random.Random(1))
     manager.informers.of(Pod)
 
     async def reconcile(key: str) -> Outcome:
@@ -44,6 +45,7 @@ async def test_probes_and_metrics() -> None:
         assert 'allaboard_reconciles_total{controller="tester",outcome="done"} 1.0' in text
         assert 'allaboard_cache_objects{kind="pods/0"} 1.0' in text
         assert 'allaboard_reconcile_seconds_bucket{controller="tester",le="+Inf"} 1.0' in text
+        assert 'allaboard_requests_total{answer="200",kind="v1/pods",verb="WATCH"} 1.0' in text
         assert (await fetch(site.port, "/nothing"))[0] == 404
         assert (await fetch(site.port, "/livez", "POST"))[0] == 405
     finally:

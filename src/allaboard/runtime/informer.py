@@ -178,7 +178,10 @@ class Informer(Generic[V]):
                 if type_ == "DELETED":
                     self._remove(key, metadata.get("uid") or "", version)
                 elif type_ in ("ADDED", "MODIFIED"):
-                    self._put(key, version, raw)
+                    # A watch tells its news in order: what is not newer was told before, and may
+                    # be about an object that is gone by now.
+                    if version > self.resource_version:
+                        self._put(key, version, raw)
                 else:
                     raise InternalError(f"unknown type of watch event: {type_!r}")
         except (KeyError, TypeError, ValueError, AttributeError) as error:

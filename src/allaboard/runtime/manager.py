@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from allaboard.client.client import Client
+from allaboard.client.counting import CountingTransport
 from allaboard.clock import Clock
 from allaboard.runtime.backoff import Backoff
 from allaboard.runtime.controller import Controller
@@ -127,3 +128,13 @@ class Manager:
         events.add_metric(["written"], self.recorder.written)
         events.add_metric(["dropped"], self.recorder.dropped)
         yield from (objects, news, lists, failures, events)
+        transport = self.client.transport
+        if isinstance(transport, CountingTransport):
+            requests = CounterMetricFamily(
+                "allaboard_requests",
+                "Requests to the API server",
+                labels=["verb", "kind", "answer"],
+            )
+            for labels, count in list(transport.counts.items()):
+                requests.add_metric(labels, count)
+            yield requests
