@@ -16,6 +16,7 @@ import pytest
 
 from allaboard.clock import system_clock
 from allaboard.cluster.store import Store, StoreLocked, StoreUnreadable, recover
+from allaboard.cluster.store.__main__ import main
 
 FILES = ("store.db", "store.db-wal", "head")
 PAGE = 8192
@@ -292,15 +293,33 @@ async def test_recovery_keeps_what_is_readable_and_sets_the_rest_aside(
 ) -> None:
     edit("UPDATE changes SET data = 'x' WHERE rev = 259")(victim)
     edit("DELETE FROM changes WHERE rev = 260")(victim)
+    assert main([str(victim)]) == 1
+    before = bytes_of(victim)
+    assert recover(victim, dry_run=True).aside is None
+    assert bytes_of(victim) == before
     found = recover(victim)
     assert any("revision 259" in problem for problem in found.problems)
     assert any("260 was acknowledged" in problem for problem in found.problems)
-    assert (found.aside / "store.db").exists()
+    assert found.aside is not None and (found.aside / "store.db").exists()
+    assert main([str(victim)]) == 0
     async with Store.open(victim, system_clock()) as store:
         kept = {row for row in crashed.content.objects if row[2] < 259}
         assert kept <= set(content(store).objects)
         assert store.revision > 260 + 100_000  # above everything ever handed out
         assert store.compacted == store.revision
+
+
+def test_a_sound_store_is_not_recovered_and_an_empty_directory_is_not_a_store(
+    victim: Path, crashed: Crashed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = bytes_of(victim)
+    assert main(["--recover", str(victim)]) == 0
+    assert bytes_of(victim) == before
+    objects = len(crashed.content.objects)
+    assert f"sound: {objects} objects, newest revision 260" in capsys.readouterr().out
+    (tmp_path / "empty").mkdir()
+    assert main(["--recover", str(tmp_path / "empty")]) == 2
+    assert not any((tmp_path / "empty").iterdir())
 
 
 @pytest.mark.parametrize("name", FILES)

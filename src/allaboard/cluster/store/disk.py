@@ -26,11 +26,12 @@ APPLICATION_ID = 0x0A11AB0D
 SCHEMA_VERSION = 1
 DATABASE = "store.db"
 WAL = "store.db-wal"
+FILES = (DATABASE, WAL, "head")
 
 OWNER = "Check that this user may read and write the data directory, and that the disk has room"
 RESTORE = (
     "Restore the whole directory from a backup, or keep what is readable with "
-    "allaboard.cluster.store.recover(directory), which sets the damaged files aside"
+    "'python -m allaboard.cluster.store --recover DIRECTORY', which sets the damaged files aside"
 )
 
 _SCHEMA = """

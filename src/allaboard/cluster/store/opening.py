@@ -17,8 +17,8 @@ from pathlib import Path
 
 from allaboard.cluster.store.disk import (
     DATABASE,
+    FILES,
     OWNER,
-    WAL,
     Lock,
     Reader,
     create_store,
@@ -61,38 +61,30 @@ def open_log(
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What could be kept of a damaged store."""
+    """What is wrong with a store, and what was kept of it."""
 
     problems: list[str]
-    last: int  # the newest revision that was seen; new ones start far above
-    objects: int
-    aside: Path  # where the old files are
+    last: int  # the newest revision that was seen
+    objects: int  # how many are readable
+    aside: Path | None  # where the old files are; None when nothing was changed
 
 
-def recover(directory: Path) -> Recovery:
-    """Keep what is readable as a new store, its revisions far above the old, history forgotten.
+def recover(directory: Path, *, dry_run: bool = False) -> Recovery:
+    """Keep what is readable of a damaged store as a new one with revisions far above the old.
 
     An object whose newest row is damaged goes back to the last state that is readable, or is gone;
-    a deletion whose row is damaged is undone. `problems` says which revisions those are.
+    a deletion whose row is damaged is undone. `problems` says which revisions those are. Nothing
+    is done to a store without problems.
     """
+    if not any((directory / name).exists() for name in FILES):
+        raise StoreUnreadable(directory, "there is no store here", "Check the path")
     lock = Lock(directory)
     try:
         problems: list[str] = []
-        reader = Reader(directory, lambda error: problems.append(str(error.problem)))
-        live: dict[tuple[str, str, str], Row] = {}
-        last = 0
-        try:
-            for row in reader:
-                last = max(last, row.rev)
-                key = (row.resource, row.namespace, row.name)
-                live.pop(key, None)
-                if TYPES[row.type] != "DELETED":
-                    live[key] = row
-        except StoreUnreadable as error:
-            problems.append(error.problem)
-        last = max(last, reader.head, reader.base.compacted)
+        rows, last = _salvage(directory, problems)
+        if dry_run or not problems:
+            return Recovery(problems, last, len(rows), None)
         aside = _set_aside(directory)
-        rows = sorted(live.values())
         base = Base(last + _RECOVERY_GAP, len(rows), sum(row_checksum(row) for row in rows))
         create_store(directory, rows, base, base.compacted)
         return Recovery(problems, last, len(rows), aside)
@@ -100,12 +92,29 @@ def recover(directory: Path) -> Recovery:
         lock.release()
 
 
+def _salvage(directory: Path, problems: list[str]) -> tuple[list[Row], int]:
+    """The newest readable state of every object, and the newest revision that was ever seen."""
+    reader = Reader(directory, lambda error: problems.append(error.problem))
+    live: dict[tuple[str, str, str], Row] = {}
+    last = 0
+    try:
+        for row in reader:
+            last = max(last, row.rev)
+            key = (row.resource, row.namespace, row.name)
+            live.pop(key, None)
+            if TYPES[row.type] != "DELETED":
+                live[key] = row
+    except StoreUnreadable as error:
+        problems.append(error.problem)
+    return sorted(live.values()), max(last, reader.head, reader.base.compacted)
+
+
 def _set_aside(directory: Path) -> Path:
     number = 1
     while (aside := directory / f"damaged-{number}").exists():
         number += 1
     aside.mkdir(mode=0o700)
-    for name in (DATABASE, WAL, "head"):
+    for name in FILES:
         if (directory / name).exists():
             os.rename(directory / name, aside / name)
     (directory / f"{DATABASE}-shm").unlink(missing_ok=True)
