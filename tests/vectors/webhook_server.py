@@ -57,6 +57,7 @@ class HookServer:
 
     def __init__(self, names: tuple[str, ...] = ("localhost",)) -> None:
         self.mode = "allow"
+        self.patch: list[Any] = []  # what mode `patch` answers with
         self.received: list[dict[str, Any]] = []
         self.url = ""
         self.port = 0
@@ -133,6 +134,8 @@ class HookServer:
                 return {"uid": "other"}
             case "badpatch":
                 return _patch([{"op": "remove", "path": "/nope"}])
+            case "patch":
+                return _patch(self.patch)
             case "invalidpatch":
                 labels = {"op": "add", "path": "/metadata/labels", "value": {"a": "b c"}}
                 return _patch([labels])
