@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from allaboard.api.errors import Expired, NotFound
+from allaboard.api.errors import Expired, InternalError, NotFound
 from allaboard.api.meta import Key, Kind
 from allaboard.api.types import ConfigMap, Job, Lease, Node, ObjectMeta, Pod
 from allaboard.client.client import Client, Written, hears_of_writes
@@ -198,3 +198,9 @@ async def test_requests_are_counted_by_verb_kind_and_answer() -> None:
         ("PATCH", "v1/pods", "200"): 1, ("GET", "v1/pods", "200"): 1, ("GET", "v1/pods", "404"): 1,
     }  # fmt: skip
     assert wire.writes() == 1
+
+
+async def test_an_answer_that_does_not_fit_its_view_is_an_api_error() -> None:
+    odd = {"metadata": {"name": "x", "namespace": "a"}, "spec": {"containers": "many"}}
+    with pytest.raises(InternalError, match="Pod a/x cannot be read"):
+        await Client(Recorder(Response(200, odd))).get(Pod, "x", "a")

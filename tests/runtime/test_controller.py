@@ -255,3 +255,16 @@ def test_writes_that_are_shown_are_forgotten() -> None:
         assert len(controller._written) <= 1001
 
     run(scenario)
+
+
+def test_stop_ends_a_manager_that_still_waits_for_its_server() -> None:
+    async def scenario(api: ScriptedApi, manager: Manager) -> None:
+        api.down = True
+        manager.informers.of(Pod)
+        running = asyncio.ensure_future(manager.run())
+        await asyncio.sleep(60)
+        assert not manager.ready
+        await manager.stop()
+        await asyncio.wait_for(running, 1)
+
+    run(scenario)

@@ -302,3 +302,26 @@ def test_says_what_is_no_event() -> None:
 def test_scope_knows_what_it_covers(scope: Scope, covered: bool) -> None:
     obj = {"metadata": {"labels": {"app": "web"}}, "spec": {"nodeName": "n1"}}
     assert scope.covers(Key("a", "x"), obj) is covered
+
+
+def test_a_server_that_lost_its_past_is_believed() -> None:
+    """Restored from a backup or started anew, its versions begin low again."""
+    informer: Informer[Pod] = Informer(Scope(Pod.KIND), Pod)
+    informer.replace([pod("x", "u1", 500), pod("y", "u2", 501), pod("z", "u3", 502)], 600)
+    changes: list[str] = []
+    informer.on_change(story(changes))
+    changes.clear()
+    informer.replace([pod("x", "u1", 3), pod("z", "u9", 4)], 7)
+    assert changes == ["~x", "-z", "+z", "-y"]
+    assert informer.resource_version == 7
+    informer.apply("MODIFIED", pod("x", "u1", 8))
+    assert changes[-1] == "~x"
+
+
+def test_an_object_that_does_not_fit_its_view_hides_no_other() -> None:
+    informer: Informer[Pod] = Informer(Scope(Pod.KIND), Pod)
+    odd = pod("odd", "u1", 5, spec={"containers": "many"})
+    informer.replace([odd, pod("x", "u2", 6)], 7)
+    assert [p.name for p in informer.all()] == ["x"]
+    informer.apply("MODIFIED", pod("odd", "u1", 8, spec={"containers": []}))
+    assert [p.name for p in informer.all()] == ["odd", "x"]

@@ -16,6 +16,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 
+from msgspec import ValidationError
+
 from allaboard.api.errors import Expired, InternalError, NotFound, from_status
 from allaboard.api.meta import Json, Key, Kind, key_of
 from allaboard.api.types.model import Object, plain, typed
@@ -143,7 +145,7 @@ class Client:
                 break
         if isinstance(what, Kind):
             return Listing(_named(kind, items), first_version)
-        return Listing([typed(what, item) for item in items], first_version)
+        return Listing([_view(what, item) for item in items], first_version)
 
     async def _page(self, kind: Kind, namespace: str, wanted: dict[str, str]) -> Json:
         path = kind.path(namespace)
@@ -449,7 +451,14 @@ def _as(what: type[T] | Kind, body: Any) -> T | Json: ...
 def _as(what: type[T] | Kind, body: Any) -> T | Json:
     if not isinstance(body, dict):
         raise InternalError(f"the answer about {_kind(what).resource} is not an object")
-    return body if isinstance(what, Kind) else typed(what, body)
+    return body if isinstance(what, Kind) else _view(what, body)
+
+
+def _view(what: type[T], body: Json) -> T:
+    try:
+        return typed(what, body)
+    except ValidationError as error:
+        raise InternalError(f"{what.KIND.kind} {key_of(body)} cannot be read: {error}") from error
 
 
 def _named(kind: Kind, items: list[Json]) -> list[Json]:

@@ -14,6 +14,8 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
+from msgspec import ValidationError
+
 from allaboard.api.errors import InternalError
 from allaboard.api.meta import Json, Key, Kind
 from allaboard.api.selectors import parse_field_selector, parse_label_selector
@@ -191,6 +193,8 @@ class Informer(Generic[V]):
 
     def replace(self, items: Iterable[Json], resource_version: int) -> None:
         """Take in a whole list: what it lacks was deleted while we did not look."""
+        if resource_version < self.resource_version:
+            self._start_over()
         present: dict[Key, None] = {}
         for raw in items:
             metadata = raw["metadata"]
@@ -215,6 +219,13 @@ class Informer(Generic[V]):
             self._floors[key] = max(entry.resource_version + 1, self._floors.get(key, 0))
             self._remove(key, entry.uid, entry.resource_version + 1)
 
+    def _start_over(self) -> None:
+        """The server's versions went back: it was restored or begun anew. Only the list counts."""
+        log.warning("the server went back in time", extra={"kind": self.kind.resource})
+        self.resource_version = 0
+        self._floors.clear()
+        self._entries = {k: e._replace(resource_version=0) for k, e in self._entries.items()}
+
     def _advance(self, version: int) -> None:
         if version <= self.resource_version:
             return
@@ -236,7 +247,14 @@ class Informer(Generic[V]):
         metadata = raw["metadata"]
         uid = metadata.get("uid") or ""
         data = raw if self._transform is None else self._transform(raw)
-        new = cast(V, data if self._view is None else typed(self._view, data))
+        try:
+            new = cast(V, data if self._view is None else typed(self._view, data))
+        except ValidationError as error:
+            # One odd object must not hide all others of its kind; its last readable state stays.
+            log.error(
+                "an object does not fit", extra={"object": f"{self.kind.kind} {key}: {error}"}
+            )
+            return
         if entry is not None and entry.uid != uid:
             self._remove(key, entry.uid, version)
             entry = None

@@ -63,9 +63,17 @@ class Manager:
         return self._started and not self._stopped.is_set() and self.informers.synced
 
     async def start(self) -> None:
-        """Informers first, then controllers; returns when all of them turn."""
+        """Informers first, then controllers; returns when all turn, or `stop` was called."""
         self.informers.start()
-        await self.informers.wait_synced()
+        synced = asyncio.ensure_future(self.informers.wait_synced())
+        stopped = asyncio.ensure_future(self._stopped.wait())
+        try:
+            await asyncio.wait({synced, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            synced.cancel()
+            stopped.cancel()
+        if self._stopped.is_set():
+            return
         self._started = True
         self._begin("events", self.recorder.run)
         for name, work in self._backgrounds:
