@@ -163,3 +163,15 @@ async def test_every_commit_is_synced(tmp_path: Path) -> None:
             for name in ("synchronous", "journal_mode", "wal_autocheckpoint")
         }
         assert settings == {"synchronous": 2, "journal_mode": "wal", "wal_autocheckpoint": 0}
+
+
+async def test_a_store_that_closes_writes_what_is_queued_and_takes_no_more(tmp_path: Path) -> None:
+    store = Store.open(tmp_path, system_clock())
+    waits = [asyncio.ensure_future(store.wait_durable(put(store, f"p{n}"))) for n in range(300)]
+    closing = asyncio.ensure_future(store.close())
+    await asyncio.sleep(0)
+    with pytest.raises(StoreFailed, match="the store is closed"):
+        put(store, "late")
+    await asyncio.gather(*waits, closing)
+    async with Store.open(tmp_path, system_clock()) as again:
+        assert again.count("pods") == 300

@@ -150,9 +150,8 @@ class Store:
         `expected` is the revision that must be current, 0 for "must not exist", None for "whatever
         is there". Deleting what is not there is a conflict. The caller decides what is a no-op.
         """
-        if self.failure is not None:
-            self._settle()
-            raise StoreFailed(self.failure.message)
+        if self._log is not None:
+            self._check_writable()
         previous = self.get(resource, namespace, name)
         found = previous.rev if previous is not None else 0
         if (expected is not None and expected != found) or (obj is None and not found):
@@ -315,6 +314,13 @@ class Store:
             table.put(record)
         self.revision = change.rev
         self._history.append(change)
+
+    def _check_writable(self) -> None:
+        if self.failure is not None:
+            self._settle()
+            raise StoreFailed(self.failure.message)
+        if self.closed:
+            raise StoreFailed("the store is closed")
 
     def _table(self, resource: str) -> Table:
         table = self._tables.get(resource)
