@@ -8,9 +8,9 @@ import pytest
 
 from allaboard.api.meta import Kind
 from allaboard.cluster.kinds.registry import builtin_resources
+from allaboard.cluster.openapi.publication import Publication
 from allaboard.cluster.resource import Resource, Version
 from allaboard.cluster.schema.node import Schema
-from allaboard.cluster.schema.publication import Publication
 
 SOURCE = {
     "type": "object",

@@ -1,4 +1,4 @@
-"""What shape objects have: schemas of built-in kinds, strict decoding, pruning, OpenAPI.
+"""What shape objects have: schemas of built-in kinds, strict decoding, pruning.
 
     notation/*.txt → notation.py → builtin.py        the schemas
     envelope.py → decode.py → clean.py or strict.py  what a client sent, as an object

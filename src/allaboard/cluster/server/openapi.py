@@ -1,6 +1,6 @@
 """Where are the OpenAPI documents? The index, one document a group and version, and the old one."""
 
-from allaboard.cluster.schema.publication import Publication, Published
+from allaboard.cluster.openapi.publication import Publication, Published
 from allaboard.cluster.server.catalogue import Catalogue
 from allaboard.cluster.server.exchange import ApiRequest, ApiResponse
 from allaboard.cluster.server.negotiate import clauses

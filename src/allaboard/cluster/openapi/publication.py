@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from allaboard.api.codec import write_json
 from allaboard.api.meta import Json, Kind
+from allaboard.cluster.openapi.definitions import DELETE_OPTIONS, STATUS, Definitions
+from allaboard.cluster.openapi.operations import Operations, References
 from allaboard.cluster.resource import Resource
 from allaboard.cluster.schema.builtin import meta_schema, schema_of
-from allaboard.cluster.schema.definitions import DELETE_OPTIONS, STATUS, Definitions
 from allaboard.cluster.schema.node import Schema
-from allaboard.cluster.schema.operations import Operations, References
 
 _SECURITY = {
     "BearerToken": {
