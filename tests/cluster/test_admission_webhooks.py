@@ -264,3 +264,30 @@ async def test_pruning_and_defaults_apply_to_what_a_webhook_wrote(hook: HookServ
         hook.mode, hook.patch = "patch", [{"op": "replace", "path": "/spec", "value": {"z": 1}}]
         made = await it.must("POST", it.kites(), kite(a="x"))
         assert made["spec"] == {"a": "d"}
+
+
+async def test_a_webhook_may_be_named_by_its_service(hook: HookServer) -> None:
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "hook"},
+        "spec": {"ports": [{"port": 443, "targetPort": hook.port}], "clusterIP": "None"},
+    }
+    slices = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {"name": "hook-1", "labels": {"kubernetes.io/service-name": "hook"}},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": ["127.0.0.1"]}],
+        "ports": [{"port": hook.port}],
+    }
+    client = {"service": {"name": "hook", "namespace": "ns", "path": "/v"}, "caBundle": hook.ca}
+    async with world() as it:
+        await register(it, "Validating", config("v", "", "", clientConfig=client))
+        answer = await it.call("POST", MAPS, config_map())
+        assert 'https://hook.ns.svc:443/v": service "hook" not found' in answer.body["message"]
+        await it.must("POST", "/api/v1/namespaces/ns/services", service)
+        discovery = "/apis/discovery.k8s.io/v1/namespaces/ns/endpointslices"
+        await it.must("POST", discovery, slices)
+        await it.must("POST", MAPS, config_map())
+        assert hook.received[0]["path"] == "/v?timeout=10s"

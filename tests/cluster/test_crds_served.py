@@ -194,6 +194,21 @@ async def test_storage_versions_are_remembered() -> None:
         assert (dropped.status, "v1 was previously" in dropped.body["message"]) == (422, True)
 
 
+async def test_objects_of_an_older_storage_version_are_converted_when_read() -> None:
+    async with world() as it:
+        await it.must("POST", DEFINITIONS, two_versions())
+        await it.must("POST", it.kites(), kite(a="x"))
+        first, second = (await it.must("GET", f"{DEFINITIONS}/{NAME}"))["spec"]["versions"]
+        swapped = [{**first, "storage": False}, {**second, "storage": True}]
+        await it.patch(f"{DEFINITIONS}/{NAME}", {"spec": {"versions": swapped}})
+        for version, spec in (("v1", {"a": "x", "n": 1}), ("v1beta1", {"a": "x"})):
+            shown = await it.must("GET", it.kites("k", version=version))
+            assert (shown["apiVersion"], shown["spec"]) == (f"{GROUP}/{version}", spec)
+        answer = await it.patch(it.kites("k"), {"spec": {"a": "y"}})
+        assert answer.body["apiVersion"] == f"{GROUP}/v1"
+        assert it.store.get(NAME, "ns", "k").obj["apiVersion"] == f"{GROUP}/v1beta1"
+
+
 async def test_selectable_fields_and_scale() -> None:
     schema = fields(colour=STRING, replicas={"type": "integer"})
     scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}

@@ -17,6 +17,7 @@ from allaboard.cluster.admission.pods import (
     ServiceAccounts,
     TaintNewNodes,
 )
+from allaboard.cluster.admission.services import service_resolver
 from allaboard.cluster.admission.webhooks import MutatingWebhooks, ValidatingWebhooks
 from allaboard.cluster.store.store import Store
 
@@ -25,7 +26,7 @@ def standard_chain(
     store: Store, rng: Random, caller: WebhookCaller | None = None
 ) -> AdmissionChain:
     """All built-in plugins, following the store's webhook configurations from now on."""
-    caller = caller if caller is not None else WebhookCaller(rng)
+    caller = caller if caller is not None else WebhookCaller(rng, service_resolver(store))
     mutating, validating = MutatingWebhooks(store, caller), ValidatingWebhooks(store, caller)
     chain = AdmissionChain(
         [

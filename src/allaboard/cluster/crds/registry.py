@@ -148,12 +148,17 @@ class CrdRegistry:
         self._served.add(resource)
 
     def _reading_old_objects(self, resource: Resource) -> Resource:
-        """Objects stored under an older schema get today's defaults whenever they are read."""
+        """Objects stored under an older schema get today's defaults whenever they are read.
+
+        So do objects of an older storage version; the server then converts what it reads.
+        """
         strategy = resource.strategy
         assert isinstance(strategy, CustomStrategy)
+        stored = f"{resource.group}/{resource.storage_version}"
         for record in self._store.list(resource.key):
-            if strategy.read_stored(record.obj) is not record.obj:
-                return _replace(resource, strategy)
+            obj = record.obj
+            if obj["apiVersion"] != stored or strategy.read_stored(obj) is not obj:
+                return dataclasses.replace(resource, from_stored=strategy.read_stored)
         return resource
 
     def _withdraw(self, name: str) -> None:
@@ -225,10 +230,6 @@ class CrdRegistry:
     def _timestamp(self) -> str:
         now = datetime.fromtimestamp(int(self._clock.now()), UTC)
         return now.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _replace(resource: Resource, strategy: CustomStrategy) -> Resource:
-    return dataclasses.replace(resource, from_stored=strategy.read_stored)
 
 
 def with_definition_rules(resources: Iterable[Resource]) -> list[Resource]:

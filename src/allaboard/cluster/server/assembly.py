@@ -4,6 +4,7 @@ from random import Random
 
 from allaboard.clock import Clock
 from allaboard.cluster.admission.caller import WebhookCaller
+from allaboard.cluster.admission.services import service_resolver
 from allaboard.cluster.admission.standard import standard_chain
 from allaboard.cluster.crds.registry import (
     CrdRegistry,
@@ -23,7 +24,7 @@ async def assemble(
     """A server with the built-in kinds and plugins; in memory unless a store is given."""
     catalogue = Catalogue(with_definition_rules(builtin_resources()))
     store = store if store is not None else Store(clock)
-    caller = WebhookCaller(rng)
+    caller = WebhookCaller(rng, service_resolver(store))
     definitions = CrdRegistry(store, clock, catalogue, caller)
     definitions.start()
     admission = standard_chain(store, rng, caller)

@@ -86,12 +86,13 @@ def is_stored_form(resource: Resource, version: str) -> bool:
 async def shown(resource: Resource, version: str, objects: list[Json]) -> list[Json]:
     """Stored objects in the form a client of this resource and version expects."""
     if resource.from_stored is not None:
-        return [resource.from_stored(obj) for obj in objects]
-    if version == resource.storage_version or not objects:
+        objects = [resource.from_stored(obj) for obj in objects]
+    api_version = f"{resource.group}/{version}" if resource.group else version
+    # A custom resource may hold objects from before its storage version changed.
+    if all(obj["apiVersion"] == api_version for obj in objects):
         return objects
     if resource.convert is not None:
         return await resource.convert(objects, version)
-    api_version = f"{resource.group}/{version}" if resource.group else version
     return [{**obj, "apiVersion": api_version} for obj in objects]
 
 
