@@ -11,19 +11,6 @@ from allaboard.cluster.kinds.amounts import canonical_amounts
 
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _MODE = 0o644
-_SPEC_FLAGS = ("hostNetwork", "hostPID", "hostIPC")
-_CONTAINER_FLAGS = ("stdin", "stdinOnce", "tty")
-_CONTAINER_LISTS = (
-    "command", "args", "ports", "envFrom", "env", "volumeMounts", "volumeDevices", "resizePolicy",
-)  # fmt: skip
-_SPEC_LISTS = (
-    "volumes", "initContainers", "imagePullSecrets", "tolerations", "hostAliases", "nodeSelector",
-    "readinessGates", "topologySpreadConstraints", "schedulingGates", "resourceClaims",
-)  # fmt: skip
-_SPEC_TEXTS = (
-    "nodeName", "serviceAccountName", "serviceAccount", "hostname", "subdomain",
-    "priorityClassName",
-)  # fmt: skip
 
 
 def default_pod_spec(spec: Json) -> None:
@@ -40,7 +27,6 @@ def default_pod_spec(spec: Json) -> None:
         spec["serviceAccount"] = spec["serviceAccountName"]
     elif spec.get("serviceAccount"):
         spec["serviceAccountName"] = spec["serviceAccount"]
-    _drop_empty(spec, _SPEC_LISTS + _SPEC_TEXTS + _SPEC_FLAGS)
     host = spec.get("hostNetwork")
     for container in spec["containers"] or ():
         default_container(container)
@@ -75,7 +61,6 @@ def default_pod(spec: Json) -> None:
 
 
 def default_container(container: Json) -> None:
-    _drop_empty(container, _CONTAINER_LISTS + _CONTAINER_FLAGS)
     if "imagePullPolicy" not in container:
         image = container.get("image") or ""
         container["imagePullPolicy"] = "Always" if _is_latest(image) else "IfNotPresent"
@@ -90,8 +75,6 @@ def default_container(container: Json) -> None:
     for port in container.get("ports") or ():
         port.setdefault("protocol", "TCP")
     for variable in container.get("env") or ():
-        if variable.get("value") == "":
-            del variable["value"]
         source = variable.get("valueFrom")
         if source:
             _default_field_ref(source)
@@ -182,10 +165,3 @@ def _is_latest(image: str) -> bool:
     if not name or "/" in tag:
         return True
     return tag == "latest"
-
-
-def _drop_empty(obj: Json, keys: tuple[str, ...]) -> None:
-    """Leave out what Go would not write: empty lists, maps, texts and false flags."""
-    for key in keys:
-        if key in obj and not obj[key]:
-            del obj[key]
