@@ -1,5 +1,6 @@
 """Where are the OpenAPI documents? The index, one document a group and version, and the old one."""
 
+from allaboard.cluster.openapi.protobuf import MEDIA, first_choice
 from allaboard.cluster.openapi.publication import Publication, Published
 from allaboard.cluster.server.catalogue import Catalogue
 from allaboard.cluster.server.exchange import ApiRequest, ApiResponse
@@ -19,25 +20,21 @@ class OpenApi:
                 found = self._publication.v3("/".join(parts))
                 return self._document(request, found) if found is not None else None
             case ["v2"]:
-                if accepts_only_protobuf(request.headers.get("accept", "")):
-                    return ApiResponse(406, text=b"", content_type="text/plain; charset=utf-8")
+                asked = [media for media, _ in clauses(request.headers.get("accept", ""))]
+                if first_choice(asked):
+                    found = self._publication.v2_protobuf()
+                    return self._document(request, found, MEDIA.replace("@", "."))
                 return self._document(request, self._publication.v2())
         return None
 
-    def _document(self, request: ApiRequest, document: Published) -> ApiResponse:
+    def _document(
+        self, request: ApiRequest, document: Published, media: str = "application/json"
+    ) -> ApiResponse:
         tag = f'"{document.hash}"'
         if request.headers.get("if-none-match") == tag:
             return ApiResponse(304, text=b"", headers=[("Etag", tag)])
-        response = ApiResponse(200, text=document.body, content_type="application/json")
+        response = ApiResponse(200, text=document.body, content_type=media)
         response.headers.append(("Etag", tag))
         if request.query.get("hash") == document.hash:
             response.headers.append(("Cache-Control", "public, immutable"))
         return response
-
-
-def accepts_only_protobuf(accept: str) -> bool:
-    """Old clients ask for a protobuf form of the v2 document, some of them for nothing else."""
-    if not accept:
-        return False
-    plain = ("application/json", "*/*", "application/*")
-    return not any(media in plain for media, _ in clauses(accept))
