@@ -166,12 +166,34 @@ def test_waits_longer_and_longer_for_a_server_that_is_down() -> None:
     run(scenario)
 
 
+def test_a_server_begun_anew_is_noticed_when_the_watch_is_resumed() -> None:
+    async def scenario(api: ScriptedApi, informers: Informers) -> None:
+        for number in range(20):
+            api.put(f"{PODS}/old{number}")
+        pods = informers.of(Pod)
+        informers.start()
+        await informers.wait_synced()
+        await asyncio.sleep(1)
+        api.objects.clear()
+        api.log.clear()
+        api.version = 0
+        api.put(f"{PODS}/new")
+        api.break_streams()
+        await settled(api, pods)
+        api.put(f"{PODS}/newer")
+        await settled(api, pods)
+        assert len(pods) == 2
+
+    run(scenario)
+
+
 def test_bookmarks_move_the_version_without_news() -> None:
     async def scenario(api: ScriptedApi, informers: Informers) -> None:
         pods = informers.of(Pod)
         informers.start()
         await informers.wait_synced()
         await asyncio.sleep(1)
+        api.version = 77  # other kinds moved on
         waiter = asyncio.ensure_future(pods.wait_seen(77))
         api.say({"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "77"}}})
         await asyncio.wait_for(waiter, 5)

@@ -147,6 +147,11 @@ class Client:
             return Listing(_named(kind, items), first_version)
         return Listing([_view(what, item) for item in items], first_version)
 
+    async def newest_version(self, what: type[Object] | Kind, namespace: str = "") -> str:
+        """The resourceVersion that a list would have now, for the price of one object."""
+        body = await self._page(_kind(what), namespace, {"limit": "1"})
+        return _dig(body, "metadata", "resourceVersion")
+
     async def _page(self, kind: Kind, namespace: str, wanted: dict[str, str]) -> Json:
         path = kind.path(namespace)
         answer = await self._exchange(Request("GET", path, wanted))

@@ -169,6 +169,7 @@ class LeaderElector:
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
         """Become leader, `lead` until it returns, `stop` is called or the Lease is lost."""
         self._running = True
+        self._ended.clear()
         try:
             if not await self._wait_leadership():
                 return

@@ -56,6 +56,8 @@ class Reflector:
         started = self.clock.monotonic()
         before = self.events
         try:
+            if not self._must_list:
+                await self._check_past()
             if self._must_list:
                 await self._list()
             await self._watch()
@@ -89,6 +91,16 @@ class Reflector:
             )
             wait_s = max(wait_s, error.retry_after_s or 0.0)
         return wait_s
+
+    async def _check_past(self) -> None:
+        """See that the server has not gone back behind us while we were away.
+
+        One that was restored or begun anew would let us wait, without a word, for a version that
+        it reaches some other day.
+        """
+        version = await self.client.newest_version(self.scope.kind, self.scope.namespace)
+        if not version.isdigit() or int(version) < self.resource_version:
+            self._must_list = True
 
     async def _list(self) -> None:
         scope = self.scope
