@@ -97,6 +97,7 @@ class ApiServer:
             response = refusal(
                 InternalError("the server could not answer this request; its log says why")
             )
+        self.metrics.count(request.verb or request.method, request.resource, response.status)
         for warning in request.warnings[:100]:
             response.headers.append(("Warning", warning_header(warning)))
         return response
@@ -109,6 +110,7 @@ class ApiServer:
         target = self._target(request, path)
         if target is None:
             return await self.discovery.answer(request, parts)
+        request.verb, request.resource = target.verb, target.resource.plural
         check_timeout(request.query)
         if target.version.deprecation:
             request.warnings.append(target.version.deprecation)

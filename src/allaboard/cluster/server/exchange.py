@@ -52,6 +52,8 @@ class ApiRequest:
     body: bytes = b""
     data: Any = None  # the body as plain data, instead of bytes; never changed by the server
     user: User | None = None
+    verb: str = ""  # what it turned out to be, and about which resource; for metrics
+    resource: str = ""
     warnings: list[str] = field(default_factory=list)  # become `Warning: 299` headers
 
     @property

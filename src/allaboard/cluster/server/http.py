@@ -21,16 +21,23 @@ from allaboard.api.codec import write_json
 from allaboard.api.errors import ApiError, BadRequest, Forbidden, Timeout, TooManyRequests
 from allaboard.cluster.server.api import ApiServer
 from allaboard.cluster.server.auth import Authenticator, certificate_user
-from allaboard.cluster.server.exchange import ApiRequest, ApiResponse, User, refusal
+from allaboard.cluster.server.deadlines import HEADER_S, Deadlines
+from allaboard.cluster.server.exchange import (
+    ApiRequest,
+    ApiResponse,
+    User,
+    WatchStream,
+    refusal,
+)
 from allaboard.cluster.server.protobuf import PROTOBUF, read_protobuf
 from allaboard.cluster.server.verbs.bodies import too_large
 
 log = logging.getLogger(__name__)
 LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 REPEATABLE = ("impersonate-group",)
-HEADER_TIMEOUT_S = 20.0
+READS = ("GET", "HEAD", "OPTIONS")
 KEEPALIVE_S = 75.0
-CHUNK = 65536
+COMPRESS_BYTES = 131072
 
 
 class HttpServer:
@@ -55,6 +62,8 @@ class HttpServer:
             max_line_size=16384,
             max_field_size=32768,
         )
+        self._deadlines = Deadlines(self._config.request_timeout_s)
+        self._streams: dict[WatchStream, None] = {}
         self._listener: asyncio.Server | None = None
         self.port = 0
 
@@ -63,9 +72,9 @@ class HttpServer:
         if host not in LOOPBACK:
             raise ValueError(f"{host} is not a loopback address; the server listens on loopback")
         loop = asyncio.get_running_loop()
-        handshake_s = HEADER_TIMEOUT_S if self._tls is not None else None
+        handshake_s = HEADER_S if self._tls is not None else None
         self._listener = await loop.create_server(
-            self._server,
+            self._deadlines.watched(self._server),
             host.strip("[]"),
             port,
             ssl=self._tls,
@@ -74,17 +83,22 @@ class HttpServer:
             ssl_handshake_timeout=handshake_s,
         )
         self.port = self._listener.sockets[0].getsockname()[1]
+        self._deadlines.start()
         return self.port
 
     async def stop(self, grace_s: float = 2.0) -> None:
         """Take no more connections, end open watches, let running requests finish."""
         if self._listener is not None:
             self._listener.close()
+        await self._deadlines.stop()
+        for stream in list(self._streams):
+            stream.close()
         await self._server.shutdown(grace_s)
 
     # --- one request -------------------------------------------------------------------------
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        self._deadlines.has_spoken(request.protocol)
         try:
             response = await self._answer(request)
         except ApiError as error:
@@ -94,30 +108,39 @@ class HttpServer:
         return self._whole(request, response)
 
     async def _answer(self, request: web.BaseRequest) -> ApiResponse:
-        target, _, query = request.message.path.partition("?")
-        headers = lowered(request)
-        self._check_host(request.headers.get("Host", ""))
-        api_request = ApiRequest(request.method, target, parse_query(query), headers)
-        api_request.user = self.authenticator.user_of(headers, self._certificate(request), target)
-        is_write = request.method not in ("GET", "HEAD", "OPTIONS")
-        is_watch = not is_write and ("watch" in api_request.query or "/watch/" in target)
-        if is_watch:
+        path, _, query = request.raw_path.partition("?")
+        headers = plain_headers(request)
+        self._check_host(headers.get("host", ""))
+        api_request = ApiRequest(request.method, path, parse_query(query), headers)
+        certificate = None if "authorization" in headers else self._certificate(request)
+        api_request.user = self.authenticator.user_of(headers, certificate, path)
+        is_write = request.method not in READS
+        if not is_write and ("watch" in api_request.query or "/watch/" in path):
             return await self.api.handle(api_request)
         self._enter(is_write)
+        task = asyncio.current_task()
+        assert task is not None
+        self._deadlines.begin(task)
         try:
-            async with asyncio.timeout(self._config.request_timeout_s):
-                if request.can_read_body:
-                    api_request.body = await self._body(request, headers)
-                    if api_request.content_type == PROTOBUF:
-                        api_request.body = write_json(read_protobuf(api_request.body))
-                        headers["content-type"] = "application/json"
-                return await self.api.handle(api_request)
-        except TimeoutError:
+            if request.can_read_body:
+                await self._read_body(request, api_request)
+            return await self.api.handle(api_request)
+        except asyncio.CancelledError:
+            if not self._deadlines.was_overdue(task):
+                raise
+            task.uncancel()
             raise Timeout(
                 "Timeout: request did not complete within the allotted timeout", details={}
             ) from None
         finally:
+            self._deadlines.end(task)
             self._leave(is_write)
+
+    async def _read_body(self, request: web.BaseRequest, api_request: ApiRequest) -> None:
+        api_request.body = await self._body(request, api_request.headers)
+        if api_request.content_type == PROTOBUF:
+            api_request.body = write_json(read_protobuf(api_request.body))
+            api_request.headers = {**api_request.headers, "content-type": "application/json"}
 
     def _enter(self, is_write: bool) -> None:
         config = self._config
@@ -142,14 +165,20 @@ class HttpServer:
         limit = self._config.max_body_bytes
         if request.content_length is not None and request.content_length > limit:
             raise too_large(limit)
-        parts: list[bytes] = []
-        size = 0
-        async for chunk in request.content.iter_any():
-            size += len(chunk)
-            if size > limit:
-                raise too_large(limit)
-            parts.append(chunk)
-        body = b"".join(parts)
+        content = request.content
+        if content.is_eof():  # it came together with the header
+            body = content.read_nowait(-1)
+        else:
+            parts: list[bytes] = []
+            size = 0
+            async for chunk in content.iter_any():
+                size += len(chunk)
+                if size > limit:
+                    raise too_large(limit)
+                parts.append(chunk)
+            body = b"".join(parts)
+        if len(body) > limit:
+            raise too_large(limit)
         encoding = headers.get("content-encoding", "").lower()
         if encoding in ("", "identity"):
             return body
@@ -173,14 +202,13 @@ class HttpServer:
 
     def _whole(self, request: web.BaseRequest, response: ApiResponse) -> web.StreamResponse:
         body = response.to_bytes()
-        answer = web.Response(status=response.status, body=body)
-        answer.headers["Content-Type"] = response.content_type
-        answer.headers["Cache-Control"] = "no-cache, private"
+        headers = {"Content-Type": response.content_type, "Cache-Control": "no-cache, private"}
+        if response.status in (204, 304):
+            del headers["Content-Type"]
+        answer = web.Response(status=response.status, body=body, headers=headers)
         for name, value in response.headers:
             answer.headers.add(name, value)
-        if response.status == 204:
-            del answer.headers["Content-Type"]
-        if len(body) > 131072 and "gzip" in request.headers.get("Accept-Encoding", ""):
+        if len(body) > COMPRESS_BYTES and "gzip" in request.headers.get("Accept-Encoding", ""):
             answer.enable_compression(web.ContentCoding.gzip)
         return answer
 
@@ -192,19 +220,38 @@ class HttpServer:
         for name, value in response.headers:
             answer.headers.add(name, value)
         answer.enable_chunked_encoding()
+        transport = request.transport
+        self._streams[response.stream] = None
+        self.api.metrics.watchers.inc()
         try:
             await answer.prepare(request)
             async for line in response.stream.lines():
+                if transport is not None:
+                    self._deadlines.sending(transport)
                 await answer.write(line)
+                if transport is not None:
+                    self._deadlines.sent(transport)
             await answer.write_eof()
         except (ConnectionError, HttpProcessingError):
-            log.debug("a watcher went away", extra={"path": request.message.path[:200]})
+            log.debug("a watcher went away", extra={"path": request.raw_path[:200]})
         finally:
+            self.api.metrics.watchers.dec()
+            self._streams.pop(response.stream, None)
+            if transport is not None:
+                self._deadlines.sent(transport)
             response.stream.close()
         return answer
 
 
-def lowered(request: web.BaseRequest) -> dict[str, str]:
+def plain_headers(request: web.BaseRequest) -> Mapping[str, str]:
+    """The headers, found by names in lower case; repeated ones joined where that has a meaning."""
+    headers = request.headers
+    if "impersonate-user" not in headers and "impersonate-group" not in headers:
+        return headers if len(headers.getall("accept", ())) < 2 else joined(request)
+    return joined(request)
+
+
+def joined(request: web.BaseRequest) -> dict[str, str]:
     headers: dict[str, str] = {}
     for name, value in request.headers.items():
         key = name.lower()
