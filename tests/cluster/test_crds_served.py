@@ -248,6 +248,22 @@ async def test_bad_objects_get_the_right_refusal(body: Any, status: int) -> None
         assert (await it.call("POST", it.kites(), body)).status == status
 
 
+def deep(levels: int) -> Json:
+    value: Json = {}
+    for _ in range(levels):
+        value = {"x": value}
+    return value
+
+
+@pytest.mark.parametrize("levels", [50, 5_000, 100_000])
+async def test_depth_is_answered_not_suffered(levels: int) -> None:
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    async with world() as it:
+        await it.must("POST", DEFINITIONS, definition(free))
+        answer = await it.call("POST", it.kites(), kite(deep=deep(levels)))
+        assert answer.status == (201 if levels == 50 else 400)
+
+
 async def test_strict_validation_names_every_unknown_field() -> None:
     async with world() as it:
         await it.must("POST", DEFINITIONS, definition(fields(a=STRING)))

@@ -140,6 +140,18 @@ def test_a_pattern_cannot_stop_the_server() -> None:
     assert errors(STRING | {"pattern": "^(a+)+$"}, "a" * 50_000 + "!")
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [{"enum": ["a", "a"]}, {"maxLength": -1}, {"pattern": "a{99}{99}{99}"}, {"format": "nope"}],
+    ids=str,
+)
+def test_schemas_the_engine_does_not_take_still_judge(odd: Json) -> None:
+    rules = VersionRules(root(fields(x=STRING | odd)))
+    obj = {"apiVersion": "g/v", "kind": "K", "metadata": {}, "spec": {"x": 5}}
+    assert rules.errors(obj, None)
+    assert rules.tidied(obj)["spec"] == {"x": 5}
+
+
 SCHEMAS = st.recursive(
     st.sampled_from([
         STRING, WHOLE, {"type": "boolean"}, {"type": "number"}, STRING | {"default": "d"},

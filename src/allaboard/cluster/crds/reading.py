@@ -15,7 +15,7 @@ from allaboard.api.meta import Json
 from allaboard.cluster.crds.rules import CustomStrategy
 from allaboard.cluster.resource import Resource
 from allaboard.cluster.schema.builtin import meta_schema
-from allaboard.cluster.schema.decode import Decoded, decode
+from allaboard.cluster.schema.decode import Decoded, DecodeError, decode
 
 _MAX_COMPLAINTS = 100
 _WHOLE_FLOAT = re.compile(rb"\.0[,}\]]")  # or a string that looks like one
@@ -25,6 +25,13 @@ _BIGGEST_WHOLE = 1e21  # above it Go writes floats with an exponent
 
 def read_custom(resource: Resource, data: Json) -> Decoded:
     """Read `data`, whose apiVersion is a served one. Raises DecodeError for bad metadata."""
+    try:
+        return _read(resource, data)
+    except RecursionError:
+        raise DecodeError("exceeded max depth") from None
+
+
+def _read(resource: Resource, data: Json) -> Decoded:
     strategy = resource.strategy
     assert isinstance(strategy, CustomStrategy)
     complaints: list[str] = []

@@ -27,13 +27,20 @@ _COPIED = (
 
 
 def checker(schema: Json) -> jsonschema_rs.Draft4Validator:
-    """The compiled question for the schema of one version (its `openAPIV3Schema`)."""
-    return jsonschema_rs.Draft4Validator(
-        _resource(schema),
-        validate_formats=True,
-        formats={name: check for name, check in CHECKS.items() if name not in _NATIVE},
-        pattern_options=jsonschema_rs.RegexOptions(),
-    )
+    """The compiled question for the schema of one version (its `openAPIV3Schema`).
+
+    A schema the engine does not take (a repeated enum value, say) gets the answer no every time:
+    the slow walks then do all the work.
+    """
+    try:
+        return jsonschema_rs.Draft4Validator(
+            _resource(schema),
+            validate_formats=True,
+            formats={name: check for name, check in CHECKS.items() if name not in _NATIVE},
+            pattern_options=jsonschema_rs.RegexOptions(),
+        )
+    except ValueError:
+        return jsonschema_rs.Draft4Validator({"not": {}})
 
 
 def _resource(schema: Json) -> Json:

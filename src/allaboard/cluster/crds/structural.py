@@ -12,6 +12,7 @@ from allaboard.api.fields import FieldError, bad_value, forbidden, not_supported
 from allaboard.api.meta import Json
 from allaboard.cluster.crds.formats import pattern_check
 from allaboard.cluster.crds.messages import NOWHERE, explain
+from allaboard.cluster.crds.shapes import check_shapes
 from allaboard.cluster.crds.tidy import plan_of, tidy
 from allaboard.cluster.kinds.expressions import syntax_problem
 
@@ -34,6 +35,8 @@ def check_schema(schema: Json, path: str) -> list[FieldError]:
     """Every reason against `schema`, the `openAPIV3Schema` of a version."""
     if _depth(schema) > _MAX_DEPTH:
         return [forbidden(path, f"must not be nested deeper than {_MAX_DEPTH} levels")]
+    if misshapen := check_shapes(schema, path):
+        return misshapen
     found: list[FieldError] = []
     if schema.get("nullable"):
         found.append(forbidden(f"{path}.nullable", "nullable cannot be true at the root"))

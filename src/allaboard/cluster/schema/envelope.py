@@ -87,6 +87,9 @@ def decode_body(body: Body, kind: Kind, schema: Schema) -> Decoded:
     """
     said_kind = body.data.get("kind") or kind.kind
     said_version = body.data.get("apiVersion") or kind.api_version
+    if type(said_kind) is not str or type(said_version) is not str:
+        problem = f"couldn't get version/kind; json parse error: {_head_problem(body.data)}"
+        raise _unrecognized(b"", kind.kind, problem)
     try:
         if said_kind != kind.kind or said_version != kind.api_version:
             raise DecodeError(_conversion_problem(body.data, said_version, said_kind, kind))
