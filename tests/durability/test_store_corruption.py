@@ -154,12 +154,13 @@ async def test_flipped_bits(tmp_path: Path, crashed: Crashed, name: str) -> None
     assert detected >= len(places) * 0.3
 
 
-async def test_flipped_bits_of_sqlites_own_header(tmp_path: Path, closed: Crashed) -> None:
+async def test_flipped_bits_of_sqlites_header_and_schema(tmp_path: Path, closed: Crashed) -> None:
     """No newer copy of the first page is in a write-ahead file here, so every field counts."""
-    for place in range(112):
+    schema = (closed.path / "store.db").read_bytes().index(b"CREATE TABLE changes")
+    for place in (*range(112), *range(schema, schema + 60)):
         victim = fresh(closed.path, tmp_path / "victim")
         raw = bytearray((victim / "store.db").read_bytes())
-        raw[place] ^= 1 << (place * 5 % 8)
+        raw[place] ^= 1 << (place * 5 % 8) if place < 112 else 128
         (victim / "store.db").write_bytes(raw)
         await is_detected(victim, closed.content)
 

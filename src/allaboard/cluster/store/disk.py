@@ -226,7 +226,8 @@ class Reader:
                 self._check_structure(db)
                 self._read_base(db)
                 yield from self._rows(db)
-        except sqlite3.Error as error:
+        # SQLite's messages quote what it found, which need not be text.
+        except (sqlite3.Error, UnicodeError) as error:
             self._complain(f"SQLite cannot read it after revision {self.last}: {error}")
         if self.last < self.head:
             self._complain(
