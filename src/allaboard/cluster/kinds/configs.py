@@ -110,8 +110,8 @@ def _check_keys(keys: Iterable[str], path: str, out: list[FieldError]) -> None:
             out += [bad_value(f"{path}[{key}]", key, p) for p in names.config_key_problems(key)]
 
 
-def _decoded_size(value: str) -> int:
+def _decoded_size(value: str | None) -> int:
     try:
-        return len(base64.b64decode(value))
+        return len(base64.b64decode(value or ""))
     except binascii.Error:
         return len(value)

@@ -19,7 +19,9 @@ class LeaseStrategy(KindStrategy):
     allow_unconditional_update = False
 
     def default_spec(self, obj: Json) -> None:
-        obj.setdefault("spec", {})
+        spec = obj.setdefault("spec", {})
+        for key in ("preferredHolder", "strategy"):  # coordinated election is switched off
+            spec.pop(key, None)
 
     def validate(self, obj: Json) -> list[FieldError]:
         out: list[FieldError] = []
@@ -30,10 +32,6 @@ class LeaseStrategy(KindStrategy):
         moves = spec.get("leaseTransitions")
         if moves is not None and moves < 0:
             out.append(bad_value("spec.leaseTransitions", moves, _NOT_NEGATIVE))
-        strategy = spec.get("strategy")
-        if spec.get("preferredHolder") and strategy is not None and not strategy:
-            detail = "may only be specified if `strategy` is defined"
-            out.append(forbidden("spec.preferredHolder", detail))
         return out
 
 
