@@ -130,6 +130,8 @@ class Renderer:
                 "you requested PartialObjectMetadata, but the requested object is a list"
                 f" ({go_type(self.resource, list_kind)})"
             )
+        if self.resource.custom and form.shape not in ("Table", "PartialObjectMetadataList"):
+            meta.setdefault("continue", "")  # lists of unstructured objects always say it
         if form is PLAIN and objects is None:
             body = RecordList(self.kind, list_kind, meta, records, self.resource.custom)
             return ApiResponse(200, lazy=body)
