@@ -227,7 +227,8 @@ def test_indexes_of_success_and_failure_are_disjoint() -> None:
 
 @given(st.sets(st.integers(0, 60)))
 def test_indexes_round_trip(chosen: set[int]) -> None:
-    parts, run = [], []
+    parts: list[str] = []
+    run: list[int] = []
     for index in [*sorted(chosen), 10**9]:
         if run and index != run[-1] + 1:
             parts.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")

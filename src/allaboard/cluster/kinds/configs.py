@@ -114,4 +114,4 @@ def _decoded_size(value: str | None) -> int:
     try:
         return len(base64.b64decode(value or ""))
     except binascii.Error:
-        return len(value)
+        return len(value or "")
