@@ -38,7 +38,7 @@ class VersionRules:
     lists: Lists | None = field(init=False)
     has_rules: bool = field(init=False)
     embeds: bool = field(init=False)
-    _last_clean: list[Any] = field(init=False, default_factory=list)
+    _last_clean: list[Any] = field(init=False, default_factory=list)  # names and values in turn
 
     def __post_init__(self) -> None:
         self.clean = checker(self.schema)
@@ -53,7 +53,7 @@ class VersionRules:
         One write asks several times. Objects are never changed in place, only replaced, so the
         same parts as last time have the same answer.
         """
-        parts = [v for k, v in obj.items() if k != "metadata"]
+        parts = [v for pair in obj.items() if pair[0] != "metadata" for v in pair]
         last = self._last_clean
         if len(parts) == len(last) and all(map(operator.is_, parts, last)):
             return True
