@@ -74,7 +74,7 @@ _SELECTABLE: dict[str, Mapping[str, Read]] = {
         "status.podIPs": _read("status.podIP"),
     },
     "Node": {"spec.unschedulable": _flag("spec.unschedulable")},
-    "Namespace": {**_fields("status.phase"), "name": _read("metadata.name")},
+    "Namespace": _fields("status.phase"),
     "Secret": _fields("type"),
     "Service": _fields("spec.clusterIP", "spec.type"),
     "Job": {"status.successful": _count("status.succeeded")},

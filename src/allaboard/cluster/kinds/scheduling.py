@@ -19,9 +19,15 @@ class LeaseStrategy(KindStrategy):
     allow_unconditional_update = False
 
     def default_spec(self, obj: Json) -> None:
-        spec = obj.setdefault("spec", {})
-        for key in ("preferredHolder", "strategy"):  # coordinated election is switched off
-            spec.pop(key, None)
+        obj.setdefault("spec", {})
+
+    def prepare_create(self, obj: Json) -> None:
+        super().prepare_create(obj)
+        _without_coordination(obj)
+
+    def prepare_update(self, obj: Json, old: Json, subresource: str) -> None:
+        super().prepare_update(obj, old, subresource)
+        _without_coordination(obj)
 
     def validate(self, obj: Json) -> list[FieldError]:
         out: list[FieldError] = []
@@ -33,6 +39,14 @@ class LeaseStrategy(KindStrategy):
         if moves is not None and moves < 0:
             out.append(bad_value("spec.leaseTransitions", moves, _NOT_NEGATIVE))
         return out
+
+
+def _without_coordination(lease: Json) -> None:
+    """Coordinated leader election is switched off: what only it reads is not kept."""
+    spec = lease["spec"]
+    if "preferredHolder" in spec or "strategy" in spec:
+        unread = ("preferredHolder", "strategy")
+        lease["spec"] = {k: v for k, v in spec.items() if k not in unread}
 
 
 class PriorityClassStrategy(KindStrategy):
