@@ -57,11 +57,19 @@ def read_options(request: ApiRequest) -> Json:
 
 
 def decode_object(
-    request: ApiRequest, body: Body, resource: Resource, version: Version, kind: Kind
+    request: ApiRequest,
+    body: Body,
+    resource: Resource,
+    version: Version,
+    kind: Kind,
+    old: Json | None = None,
 ) -> Json:
-    """An object of this kind and version, new and ours, from what a client sent."""
+    """An object of this kind and version, new and ours, from what a client sent.
+
+    A custom resource may come with the stored object it shares its unchanged parts with.
+    """
     if resource.custom:
-        data, complaints = _decode_custom(request, body, resource, kind)
+        data, complaints = _decode_custom(request, body, resource, kind, old)
     else:
         decoded = decode_body(body, kind, version.schema)
         data, complaints = decoded.data, decoded.complaints
@@ -77,16 +85,51 @@ def decode_object(
 def decode_patched(request: ApiRequest, patched: Json, old: Json, target: Target) -> Json:
     """As `decode_object` of `patched`, which shares every untouched part with the stored `old`.
 
-    What is the very same as in `old` was decoded when it was stored, so only the rest is looked at.
+    What is the very same as in `old` was decoded when it was stored, so only the rest is looked at:
+    changed fields, and of metadata and status their changed members. Deeper nothing is shared,
+    because defaults are written into what they find.
     """
     resource, kind = target.resource, target.kind
     if resource.custom:
-        return decode_object(request, Body(patched), resource, target.version, kind)
-    kept = {k: v for k, v in patched.items() if isinstance(v, dict | list) and old.get(k) is v}
-    data = {k: type(v)() if k in kept else v for k, v in patched.items()} if kept else patched
+        changed = {k: v for k, v in patched.items() if old.get(k, _ABSENT) is not v}
+        if request.data is not None:  # what callers hand in stays theirs
+            patched = {**patched, **msgspec.to_builtins(changed)}
+        return decode_object(request, Body(patched), resource, target.version, kind, old)
+    data: Json = {}
+    kept: Json = {}
+    for name, value in patched.items():
+        before = old.get(name)
+        if value is before and value.__class__ in (dict, list):
+            kept[name] = value
+            data[name] = value.__class__()
+        elif name in ("metadata", "status") and before.__class__ is value.__class__ is dict:
+            data[name] = {k: v for k, v in value.items() if before.get(k, _ABSENT) is not v}
+        else:
+            data[name] = value
     obj = decode_object(request, Body(data), resource, target.version, kind)
     obj.update(kept)
+    for name in ("metadata", "status"):
+        value = patched.get(name)
+        if isinstance(value, dict) and name not in kept and value is not data[name]:
+            obj[name] = _joined(value, old[name], obj.get(name) or {})
     return obj
+
+
+_ABSENT = object()
+
+
+def _joined(patched: Json, old: Json, decoded: Json) -> Json:
+    """The members of `patched` in their order, as decoded where they are not those of `old`."""
+    out: Json = {}
+    for name, value in patched.items():
+        if old.get(name, _ABSENT) is value:
+            out[name] = value
+        elif name in decoded:
+            out[name] = decoded[name]
+    for name, value in decoded.items():
+        if name not in patched:
+            out[name] = value
+    return out
 
 
 def complain(request: ApiRequest, complaints: list[str], kind: Kind) -> None:
@@ -101,18 +144,19 @@ def complain(request: ApiRequest, complaints: list[str], kind: Kind) -> None:
 
 
 def _decode_custom(
-    request: ApiRequest, body: Body, resource: Resource, kind: Kind
+    request: ApiRequest, body: Body, resource: Resource, kind: Kind, old: Json | None
 ) -> tuple[Json, list[str]]:
     _check_custom_type(body.data, kind, request.body)
+    given = body.data
+    if request.data is not None and old is None:  # what callers hand in stays theirs
+        given = msgspec.to_builtins(given)
     try:
-        decoded = read_custom(resource, body.data)
+        decoded = read_custom(resource, given, old)
     except DecodeError as error:
         raise BadRequest(
             f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {error}'
         ) from None
     data = decoded.data
-    if request.data is not None:
-        data = msgspec.to_builtins(data)
     meta = data.get("metadata")
     if isinstance(meta, dict) and meta.get("creationTimestamp", "") is None:
         del meta["creationTimestamp"]

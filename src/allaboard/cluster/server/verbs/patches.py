@@ -14,7 +14,11 @@ from allaboard.cluster.patching.apply import apply
 from allaboard.cluster.patching.json_patch import apply_json_patch
 from allaboard.cluster.patching.merge_patch import apply_merge_patch
 from allaboard.cluster.patching.refusal import undecodable
-from allaboard.cluster.patching.strategic import apply_strategic_patch
+from allaboard.cluster.patching.strategic import (
+    apply_strategic_patch,
+    check_restorable,
+    merge_strategically,
+)
 from allaboard.cluster.schema.decode import DecodeError
 from allaboard.cluster.server.exchange import ApiRequest
 from allaboard.cluster.server.negotiate import check_body_type
@@ -60,12 +64,17 @@ class Patcher:
         ownership = Ownership(target, write.manager)
 
         async def change(old: Json) -> Json:
-            patched = patched_by(how, old, patch, write)
+            if how == STRATEGIC:
+                patched = merge_strategically(old, patch, target.version.schema)
+            else:
+                patched = patched_by(how, old, patch, write)
             if not isinstance(patched, dict):
                 raise BadRequest("the patched document is not an object")
             try:
                 obj = self._decoded(request, write, patched, old)
             except BadRequest as refused:
+                if how == STRATEGIC:
+                    check_restorable(patched, patch, target.version.schema)
                 why = why_undecodable(refused)
                 if not why:
                     raise

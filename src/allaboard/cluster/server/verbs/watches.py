@@ -27,7 +27,7 @@ from allaboard.cluster.store.watch import Watch
 LAST_BOOKMARK_S = 2.0
 INITIAL_END = "k8s.io/initial-events-end"
 BATCH = 100
-Event = tuple[str, Json, bytes | None]  # type, object, its JSON where the store has it
+Event = tuple[str, Json, Record | None]  # type, object, the record whose JSON shows it as it is
 
 
 def periodic_timer(
@@ -131,7 +131,7 @@ class Stream:
         for start in range(0, len(chosen), BATCH):
             records = chosen[start : start + BATCH]
             if self._as_stored:
-                yield [("ADDED", record.obj, record.data) for record in records]
+                yield [("ADDED", record.obj, record) for record in records]
             else:
                 objects = await self._shown([record.obj for record in records])
                 yield [("ADDED", obj, None) for obj in objects]
@@ -147,7 +147,7 @@ class Stream:
             found = [event for change in changes if (event := self._select(change)) is not None]
         if self._as_stored:
             return [
-                (kind, record.obj, record.data) if obj is None else (kind, obj, None)
+                (kind, record.obj, record) if obj is None else (kind, obj, None)
                 for kind, record, obj in found
             ]
         objects = await self._shown(
@@ -240,12 +240,12 @@ class Lines:
         shape, first = self._renderer.form.shape, True
         async for batch in self._stream.batches():
             parts: list[bytes] = []
-            for kind, obj, data in batch:
+            for kind, obj, record in batch:
                 if shape and kind != "ERROR":
                     data = encode_json(self._shaped(kind, obj, first))
                     first = False
-                elif data is None:
-                    data = encode_json(obj)
+                else:
+                    data = record.data if record is not None else encode_json(obj)
                 parts += (b'{"type":"', kind.encode(), b'","object":', data, b"}\n")
             yield b"".join(parts)
 

@@ -225,7 +225,7 @@ class Writer:
             if is_stored_form(target.resource, target.version.name):
                 return Written(record.obj, record)
             return Written(old)
-        is_last = is_finished(meta) and not is_finished(old["metadata"])
+        is_last = is_finished(obj, target.key) and not is_finished(old, target.key)
         if write.options.dry_run:
             return Written(obj, deleted=is_last)
         current = services.store.get(target.key, target.namespace, target.name)
@@ -281,13 +281,16 @@ def own_metadata(obj: Json) -> Json:
     return meta
 
 
-def is_finished(meta: Json) -> bool:
+def is_finished(obj: Json, key: str) -> bool:
     """Whether nothing holds an object any more whose deletion was asked for."""
-    return (
-        "deletionTimestamp" in meta
-        and not meta.get("finalizers")
-        and not meta.get("deletionGracePeriodSeconds")
-    )
+    meta = obj["metadata"]
+    if (
+        "deletionTimestamp" not in meta
+        or meta.get("finalizers")
+        or meta.get("deletionGracePeriodSeconds")
+    ):
+        return False
+    return key != "namespaces" or not (obj.get("spec") or {}).get("finalizers")
 
 
 def check_namespace(meta: Json, target: Target) -> None:
