@@ -19,23 +19,31 @@ from allaboard.cluster.schema.decode import Decoded, DecodeError, decode
 
 _MAX_COMPLAINTS = 100
 _WHOLE_FLOAT = re.compile(rb"\.0[,}\]]")  # or a string that looks like one
+_NO_REFERENCES = 2  # the marshal version that does not look for objects it has seen
 _encode = msgspec.json.Encoder().encode
 _BIGGEST_WHOLE = 1e21  # above it Go writes floats with an exponent
 
 
-def read_custom(resource: Resource, data: Json) -> Decoded:
-    """Read `data`, whose apiVersion is a served one. Raises DecodeError for bad metadata."""
+def read_custom(resource: Resource, data: Json, old: Json | None = None) -> Decoded:
+    """Read `data`, whose apiVersion is a served one. Raises DecodeError for bad metadata.
+
+    What is the very same as in `old`, a stored object, was read when it was stored.
+    """
     try:
-        return _read(resource, data)
+        return _read(resource, data, old or {})
     except RecursionError:
         raise DecodeError("exceeded max depth") from None
 
 
-def _read(resource: Resource, data: Json) -> Decoded:
+def _read(resource: Resource, data: Json, old: Json) -> Decoded:
     strategy = resource.strategy
     assert isinstance(strategy, CustomStrategy)
     complaints: list[str] = []
-    obj = _plain(data, "", complaints) if _is_odd(data) else dict(data)
+    changed = {k: v for k, v in data.items() if old.get(k) is not v or v is None}
+    if _is_odd(data if isinstance(data, Doubled) else changed):
+        obj = {**data, **_plain(data, "", complaints)}
+    else:
+        obj = dict(data)
     meta = obj.get("metadata")
     if meta is not None:
         decoded = decode(meta_schema("ObjectMeta"), meta)
@@ -49,7 +57,9 @@ def _read(resource: Resource, data: Json) -> Decoded:
 def _is_odd(data: Json) -> bool:
     """Whether a body repeats a key or spells a whole number as a float. Sometimes wrongly True."""
     try:
-        marshal.dumps(data)  # refuses `Doubled`, as all that is not exactly built in
+        marshal.dumps(
+            data, _NO_REFERENCES
+        )  # refuses `Doubled`, as all that is not exactly built in
     except ValueError:
         return True
     text = _encode(data)

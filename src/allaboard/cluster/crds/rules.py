@@ -85,7 +85,10 @@ class VersionRules:
         if self.embeds:
             found += _embedded(self.schema, obj, "")
         if self.lists is not None:
-            repeated = duplicates(self.lists, obj)
+            parts = obj
+            if old is not None:
+                parts = {k: v for k, v in obj.items() if old.get(k) != v}
+            repeated = duplicates(self.lists, parts)
             if repeated and (old is None or not duplicates(self.lists, old)):
                 found += repeated
         if self.has_rules and blocks_rules(found):

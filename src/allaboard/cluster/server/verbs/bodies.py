@@ -93,7 +93,7 @@ def decode_patched(request: ApiRequest, patched: Json, old: Json, target: Target
     if resource.custom:
         changed = {k: v for k, v in patched.items() if old.get(k, _ABSENT) is not v}
         if request.data is not None:  # what callers hand in stays theirs
-            patched = {**patched, **msgspec.to_builtins(changed)}
+            patched = {**patched, **_private(changed)}
         return decode_object(request, Body(patched), resource, target.version, kind, old)
     data: Json = {}
     kept: Json = {}
@@ -149,7 +149,7 @@ def _decode_custom(
     _check_custom_type(body.data, kind, request.body)
     given = body.data
     if request.data is not None and old is None:  # what callers hand in stays theirs
-        given = msgspec.to_builtins(given)
+        given = _private(given)
     try:
         decoded = read_custom(resource, given, old)
     except DecodeError as error:
@@ -161,6 +161,15 @@ def _decode_custom(
     if isinstance(meta, dict) and meta.get("creationTimestamp", "") is None:
         del meta["creationTimestamp"]
     return data, body.complaints + decoded.complaints
+
+
+def _private(data: Json) -> Json:
+    """A deep copy at the speed of C."""
+    try:
+        copied: Json = msgspec.to_builtins(data)
+    except RecursionError:
+        raise BadRequest("exceeded max depth") from None
+    return copied
 
 
 def _check_custom_type(data: Json, kind: Kind, raw: bytes) -> None:
