@@ -19,13 +19,13 @@ from random import Random
 from types import ModuleType
 from typing import Any
 
-from allaboard.api.types.core import Namespace
 from allaboard.client.client import Client
 from allaboard.clock import system_clock
 from allaboard.cluster.controllers.install import install
 from allaboard.cluster.server.api import ApiServer
 from allaboard.cluster.server.assembly import assemble
 from allaboard.cluster.server.auth import Authenticator
+from allaboard.cluster.server.bootstrap import bootstrap
 from allaboard.cluster.server.exchange import User
 from allaboard.cluster.server.http import HttpServer
 from allaboard.cluster.server.tls import ensure_tls
@@ -68,14 +68,13 @@ class RunningServer:
         clock = system_clock()
         self.files = ensure_tls(Path(self._directory.name), clock.now())
         self.api = await assemble(clock, Random(7))
+        await bootstrap(self.api)
         self.http = HttpServer(self.api, Authenticator({TOKEN: ADMIN}), self.files.server_context())
         self.port = await self.http.start()
 
     async def _control(self) -> None:
         """What the recording had: every controller, no scheduler, no kubelet."""
         client = Client(InProcessTransport(self.api, CONTROLLERS), CONTROLLERS)
-        for name in ("default", "kube-system", "kube-public", "kube-node-lease"):
-            await client.create({"metadata": {"name": name}}, Namespace.KIND)
         self._manager = Manager(client, self.api.services.clock, Random(8), CONTROLLERS)
         install(self._manager, self.api.services.store)
         await self._manager.start()
