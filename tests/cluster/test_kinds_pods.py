@@ -239,3 +239,26 @@ def test_legal_but_doubtful_pods_get_a_warning(spec: Json, words: list[str]) -> 
     found = STRATEGY.warnings(born(**spec), None)
     assert len(found) == len(words)
     assert all(word in text for word, text in zip(words, found, strict=True))
+
+
+def test_a_running_pod_takes_containers_for_debugging_but_keeps_them() -> None:
+    assert [e.field for e in refused(ephemeralContainers=[{"name": "d", "image": "i"}])] == [
+        "spec.ephemeralContainers"
+    ]
+    old = born()
+    debug = {"name": "d", "image": "i", "terminationMessagePolicy": "File"}
+    debug["imagePullPolicy"] = "Always"
+    new, errors = changed(old, "ephemeralcontainers", ephemeralContainers=[debug])
+    assert errors == [] and new["spec"]["ephemeralContainers"] == [debug]
+    _, errors = changed(new, "ephemeralcontainers", ephemeralContainers=[])
+    assert [e.field for e in errors] == ["spec.ephemeralContainers[0]"]
+    clash = {**debug, "name": "main"}
+    _, errors = changed(old, "ephemeralcontainers", ephemeralContainers=[clash])
+    assert [e.field for e in errors] == ["spec.ephemeralContainers[0].name"]
+
+
+def test_comparing_long_lists_takes_no_longer_than_reading_them() -> None:
+    many = [{"key": f"k{i}", "operator": "Exists"} for i in range(30_000)]
+    old = born(tolerations=many)
+    _, errors = changed(old, tolerations=[*many, {"key": "z", "operator": "Exists"}])
+    assert errors == []

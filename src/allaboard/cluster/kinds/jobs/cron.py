@@ -20,7 +20,7 @@ _EVERY = re.compile(r"@every ([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+")
 
 def schedule_problem(schedule: str) -> str:
     """What is wrong with a schedule, '' if nothing."""
-    if schedule in _NAMED or _EVERY.fullmatch(schedule[:100]):
+    if schedule in _NAMED or (len(schedule) < 100 and _EVERY.fullmatch(schedule)):
         return ""
     if schedule.startswith("@"):
         return f"unrecognized descriptor: {schedule}"

@@ -20,6 +20,9 @@ PROTOCOLS = ("SCTP", "TCP", "UDP")
 _PULL = ("Always", "IfNotPresent", "Never")
 _RESTART = ("Always", "Never", "OnFailure")
 _MAX_ID = 2147483647
+_NOT_EPHEMERAL = (
+    "ports", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "resources",
+)  # fmt: skip
 _PORT_RANGE = "must be between 1 and 65535, inclusive"
 _ID_RANGE = f"must be between 0 and {_MAX_ID}, inclusive"
 _ENV_NAME = (
@@ -85,6 +88,25 @@ def validate_init_containers(
                 if container.get(key) is not None:
                     detail = "may not be set for init containers without restartPolicy=Always"
                     out.append(forbidden(f"{at}.{key}", detail))
+
+
+def validate_ephemeral_containers(
+    containers: list[Json], known: set[str], path: str, spec: Json, out: list[FieldError]
+) -> None:
+    """Containers for debugging, which reserve nothing and are never restarted."""
+    every = (spec.get(key) or () for key in ("containers", "initContainers"))
+    seen = {c.get("name") or "" for part in every for c in part}
+    for i, container in enumerate(containers):
+        at = f"{path}[{i}]"
+        _validate_one(container, known, at, spec, out)
+        name = container.get("name") or ""
+        if name and name in seen:
+            out.append(duplicate(f"{at}.name", name))
+        seen.add(name)
+        for key in _NOT_EPHEMERAL:
+            if container.get(key):
+                detail = "cannot be set for an Ephemeral Container"
+                out.append(forbidden(f"{at}.{key}", detail))
 
 
 def _validate_one(

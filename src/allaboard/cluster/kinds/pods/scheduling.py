@@ -172,7 +172,7 @@ def validate_gates(gates: list[Json], path: str, out: list[FieldError]) -> None:
 
 
 def validate_spread(constraints: list[Json], path: str, out: list[FieldError]) -> None:
-    pairs: list[tuple[Any, Any]] = []
+    pairs: set[tuple[Any, Any]] = set()
     for i, constraint in enumerate(constraints):
         at = f"{path}[{i}]"
         skew = constraint.get("maxSkew") or 0
@@ -190,7 +190,7 @@ def validate_spread(constraints: list[Json], path: str, out: list[FieldError]) -
             out.append(not_supported(f"{at}.whenUnsatisfiable", when, allowed))
         if (key, when) in pairs:
             out.append(duplicate(f"{at}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {when}}}"))
-        pairs.append((key, when))
+        pairs.add((key, when))
         _spread_options(constraint, when, at, out)
 
 

@@ -19,6 +19,7 @@ from allaboard.cluster.kinds.amounts import container_name_problems, validate_am
 from allaboard.cluster.kinds.metadata import validate_annotations, validate_labels
 from allaboard.cluster.kinds.pods.containers import (
     validate_containers,
+    validate_ephemeral_containers,
     validate_init_containers,
     validate_security,
 )
@@ -52,6 +53,10 @@ def validate_pod_spec(spec: Json, path: str, out: list[FieldError]) -> None:
     if "initContainers" in spec:
         init = get("initContainers") or []
         validate_init_containers(init, known, f"{path}.initContainers", spec, out)
+    if "ephemeralContainers" in spec:
+        validate_ephemeral_containers(
+            get("ephemeralContainers") or [], known, f"{path}.ephemeralContainers", spec, out
+        )
     restart = get("restartPolicy") or ""
     if restart not in RESTART_POLICIES:
         out.append(not_supported(f"{path}.restartPolicy", restart, RESTART_POLICIES))

@@ -1,6 +1,6 @@
 """The life of a Pod as rules: born Pending, mostly immutable, its status written by its node."""
 
-from allaboard.api.fields import FieldError
+from allaboard.api.fields import FieldError, forbidden
 from allaboard.api.meta import Json
 from allaboard.cluster.kinds.pods.defaults import default_pod, default_pod_spec
 from allaboard.cluster.kinds.pods.spec import (
@@ -59,6 +59,12 @@ class PodStrategy(KindStrategy):
         else:
             meta.pop("ownerReferences", None)
         return meta
+
+    def validate_create(self, obj: Json) -> list[FieldError]:
+        out = super().validate_create(obj)
+        if obj["spec"].get("ephemeralContainers"):
+            out.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
+        return out
 
     def validate(self, obj: Json) -> list[FieldError]:
         out: list[FieldError] = []

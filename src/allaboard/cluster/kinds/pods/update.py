@@ -23,9 +23,12 @@ def validate_spec_update(spec: Json, old: Json, path: str = "spec") -> list[Fiel
     for key in ("containers", "initContainers"):
         if spec.get(key) == old.get(key):
             continue
-        if not _same_containers(spec.get(key) or [], old.get(key) or [], f"{path}.{key}", out):
+        new, before = spec.get(key) or [], old.get(key) or []
+        if not _same_containers(new, before, f"{path}.{key}", out):
             return out
-        munged[key] = _with_images(spec[key], old[key])
+        munged[key] = _with_images(new, before)
+        if not before:
+            _restore(munged, old, key)
     if not _deadline(spec, old, path, out):
         return out
     _restore(munged, old, "activeDeadlineSeconds")
@@ -91,10 +94,10 @@ def _tolerations(new: list[Json], old: list[Json], path: str, out: list[FieldErr
     if new == old:
         return
 
-    def bare(toleration: Json) -> Json:
-        return {k: v for k, v in toleration.items() if k != "tolerationSeconds" and v}
+    def bare(toleration: Json) -> frozenset[tuple[str, Any]]:
+        return frozenset((k, v) for k, v in toleration.items() if k != "tolerationSeconds" and v)
 
-    given = [bare(t) for t in new]
+    given = {bare(t) for t in new}
     if any(bare(t) not in given for t in old):
         detail = "existing toleration can not be modified except its tolerationSeconds"
         out.append(forbidden(f"{path}.tolerations", detail))
@@ -145,9 +148,15 @@ def _narrower(new: Json, old: Json) -> bool:
         return False
     for term, was in zip(terms, before, strict=True):
         for part in ("matchExpressions", "matchFields"):
-            if any(r not in (term.get(part) or ()) for r in was.get(part) or ()):
+            given = {_requirement(r) for r in term.get(part) or ()}
+            if any(_requirement(r) not in given for r in was.get(part) or ()):
                 return False
     return True
+
+
+def _requirement(requirement: Json) -> tuple[Any, ...]:
+    values = tuple(requirement.get("values") or ())
+    return requirement.get("key"), requirement.get("operator"), values
 
 
 def keep_for_resize(spec: Json, old: Json) -> Json:
