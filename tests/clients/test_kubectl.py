@@ -65,7 +65,9 @@ def kubectl(plain: Kubectl, request: pytest.FixtureRequest) -> Iterator[Kubectl]
     """In a namespace of the test's own, which is deleted at the end."""
     name = request.node.name.replace("_", "-").partition("[")[0]
     assert plain("create", "namespace", name) == f"namespace/{name} created\n"
-    yield Kubectl(plain.binary, plain.cluster, plain.home, name)
+    there = Kubectl(plain.binary, plain.cluster, plain.home, name)
+    there("wait", "--for=create", "serviceaccount/default", "--timeout=30s")
+    yield there
     plain("delete", "namespace", name, "--wait=false")
 
 
@@ -349,8 +351,8 @@ def test_nodes_are_tainted_cordoned_and_drained(kubectl: Kubectl) -> None:
 def test_a_namespace_takes_everything_with_it(plain: Kubectl) -> None:
     plain("create", "namespace", "doomed")
     plain("-n", "doomed", "create", "configmap", "a")
-    root = plain("-n", "doomed", "get", "cm", "kube-root-ca.crt", "-o", "name")
-    assert root == "configmap/kube-root-ca.crt\n"
+    root = plain("-n", "doomed", "wait", "--for=create", "cm/kube-root-ca.crt")
+    assert root == "configmap/kube-root-ca.crt condition met\n"
     assert plain("delete", "namespace", "doomed") == 'namespace "doomed" deleted\n'
     assert plain.ask("get", "ns", "doomed").code == 1
     plain("create", "namespace", "doomed")

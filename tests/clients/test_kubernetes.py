@@ -29,6 +29,8 @@ def core(api: client.ApiClient) -> client.CoreV1Api:
 def namespace(core: client.CoreV1Api, request: pytest.FixtureRequest) -> Iterator[str]:
     name = request.node.name.replace("_", "-")
     core.create_namespace(client.V1Namespace(metadata=client.V1ObjectMeta(name=name)))
+    for listing in (core.list_namespaced_service_account, core.list_namespaced_config_map):
+        next(watch.Watch().stream(listing, name))  # what controllers put into every namespace
     yield name
     core.delete_namespace(name)
 

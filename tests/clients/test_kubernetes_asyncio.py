@@ -24,9 +24,13 @@ async def api(cluster: RunningCluster) -> AsyncIterator[ApiClient]:
 @pytest.fixture
 async def namespace(api: ApiClient, request: pytest.FixtureRequest) -> AsyncIterator[str]:
     name = request.node.name.replace("_", "-")
-    await CoreV1Api(api).create_namespace({"metadata": {"name": name}})
+    core = CoreV1Api(api)
+    await core.create_namespace({"metadata": {"name": name}})
+    for listing in (core.list_namespaced_service_account, core.list_namespaced_config_map):
+        async with watch.Watch() as stream:
+            await anext(stream.stream(listing, name))  # controllers put these everywhere
     yield name
-    await CoreV1Api(api).delete_namespace(name)
+    await core.delete_namespace(name)
 
 
 def refusal(error: pytest.ExceptionInfo[ApiException]) -> tuple[int, str]:
