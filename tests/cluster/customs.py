@@ -1,5 +1,6 @@
 """A server in memory with a short way to talk to it, and definitions in a few words."""
 
+import copy
 from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
@@ -10,6 +11,7 @@ from allaboard.clock import system_clock
 from allaboard.cluster.server.assembly import assemble
 from allaboard.cluster.transport import InProcessTransport
 
+STRING = {"type": "string"}
 GROUP = "kites.example.com"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
@@ -48,6 +50,17 @@ def root(spec: Json) -> Json:
 
 def fields(**schemas: Json) -> Json:
     return {"type": "object", "properties": schemas}
+
+
+def two_versions(**conversion: Any) -> Json:
+    """Kite in v1 and, deprecated, v1beta1, which have only `spec.a` in common."""
+    crd = definition(fields(a=STRING, n={"type": "integer", "default": 1}))
+    beta = copy.deepcopy(crd["spec"]["versions"][0])
+    beta |= {"name": "v1beta1", "storage": False, "deprecated": True}
+    beta["schema"]["openAPIV3Schema"]["properties"]["spec"] = fields(a=STRING, b=STRING)
+    crd["spec"]["versions"].append(beta)
+    crd["spec"]["conversion"] = conversion or {"strategy": "None"}
+    return crd
 
 
 def kite(name: str = "k", version: str = "v1", **spec: Any) -> Json:

@@ -4,8 +4,7 @@ import base64
 from typing import Any
 
 import pytest
-from customs import DEFINITIONS, GROUP, World, definition, fields, kite, world
-from test_crds_served import two_versions
+from customs import DEFINITIONS, GROUP, World, definition, fields, kite, two_versions, world
 from tests.vectors.webhook_server import HookServer
 
 from allaboard.api.meta import Json

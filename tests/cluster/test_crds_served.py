@@ -1,31 +1,21 @@
 """A definition makes an endpoint: black-box tests through the server."""
 
 import asyncio
-import copy
 from typing import Any
 
 import pytest
-from customs import DEFINITIONS, GROUP, definition, fields, kite, world
+from customs import DEFINITIONS, GROUP, definition, fields, kite, two_versions, world
 
 from allaboard.api.meta import Json
 
 STRING = {"type": "string"}
 NAME = f"kites.{GROUP}"
+DEFINITION_KEY = "customresourcedefinitions.apiextensions.k8s.io"
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 
 def conditions(crd: Json) -> dict[str, str]:
     return {c["type"]: c["status"] for c in crd["status"]["conditions"] or ()}
-
-
-def two_versions(**conversion: Any) -> Json:
-    crd = definition(fields(a=STRING, n={"type": "integer", "default": 1}))
-    beta = copy.deepcopy(crd["spec"]["versions"][0])
-    beta |= {"name": "v1beta1", "storage": False, "deprecated": True}
-    beta["schema"]["openAPIV3Schema"]["properties"]["spec"] = fields(a=STRING, b=STRING)
-    crd["spec"]["versions"].append(beta)
-    crd["spec"]["conversion"] = conversion or {"strategy": "None"}
-    return crd
 
 
 async def test_the_endpoint_is_there_as_soon_as_the_definition_is() -> None:
@@ -132,6 +122,31 @@ async def test_names_belong_to_whoever_has_them_first() -> None:
         await it.must("DELETE", f"{DEFINITIONS}/{NAME}")
         assert conditions(await it.must("GET", path))["Established"] == "True"
         await it.must("GET", dragons)
+
+
+async def test_a_served_definition_keeps_its_names_when_new_ones_are_taken() -> None:
+    names = {"plural": "dragons", "singular": "dragon", "kind": "Dragon", "shortNames": ["dr"]}
+    async with world() as it:
+        await it.must("POST", DEFINITIONS, definition())
+        await it.must("POST", DEFINITIONS, definition(names=names))
+        patch = {"spec": {"names": {"shortNames": ["dr", "k"]}}}
+        answer = await it.patch(f"{DEFINITIONS}/{NAME}", patch)
+        assert answer.status == 200
+        crd = await it.must("GET", f"{DEFINITIONS}/{NAME}")
+        assert conditions(crd) == {"NamesAccepted": "False", "Established": "True"}
+        assert "shortNames" not in crd["status"]["acceptedNames"]
+        assert it.server.definitions.resource(NAME).short_names == ()
+        await it.must("POST", it.kites(), kite())
+
+
+async def test_a_stored_definition_that_makes_no_sense_does_not_stop_the_others() -> None:
+    async with world() as it:
+        await it.must("POST", DEFINITIONS, definition())
+        broken = definition(group="broken.example.com")
+        del broken["spec"]["versions"][0]["storage"]
+        it.store.commit(DEFINITION_KEY, "", "kites.broken.example.com", broken)
+        await it.must("GET", it.kites())
+        assert (await it.call("GET", "/apis/broken.example.com/v1/kites")).status == 404
 
 
 async def test_deleting_a_definition_takes_its_objects_along() -> None:

@@ -8,6 +8,7 @@ hold some back it stays served, so that whoever owns those finalizers can finish
 
 import asyncio
 import dataclasses
+import logging
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Protocol
@@ -26,6 +27,7 @@ from allaboard.cluster.resource import Resource
 from allaboard.cluster.store.records import Change
 from allaboard.cluster.store.store import Store
 
+log = logging.getLogger(__name__)
 KEY = "customresourcedefinitions.apiextensions.k8s.io"
 
 
@@ -139,12 +141,19 @@ class CrdRegistry:
         return found
 
     def _serve(self, name: str, crd: Json) -> None:
+        """Serve what the definition says, under the names it was given."""
+        spec = {**crd["spec"], "names": crd["status"]["acceptedNames"]}
         known = self._resources.get(name)
-        if known is not None and known[0] == crd["spec"]:
+        if known is not None and known[0] == spec:
             return
-        resource = resource_of(crd, self._caller, self._converters.get(name))
+        try:
+            resource = resource_of({**crd, "spec": spec}, self._caller, self._converters.get(name))
+        except (KeyError, TypeError, ValueError):
+            # It was accepted once, perhaps by another release: the others must be served still.
+            log.exception("a definition cannot be served", extra={"definition": name})
+            return
         resource = self._reading_old_objects(resource)
-        self._resources[name] = (crd["spec"], resource)
+        self._resources[name] = (spec, resource)
         self._served.add(resource)
 
     def _reading_old_objects(self, resource: Resource) -> Resource:
