@@ -5,7 +5,10 @@ from dataclasses import dataclass, field
 
 from allaboard.api.meta import Json
 from allaboard.cluster.kinds import access, configs, events, quotas, scheduling, storage, workloads
-from allaboard.cluster.kinds.columns import others, pods
+from allaboard.cluster.kinds.columns import configs as configs_columns
+from allaboard.cluster.kinds.columns import nodes as nodes_columns
+from allaboard.cluster.kinds.columns import pods
+from allaboard.cluster.kinds.columns import workloads as workloads_columns
 from allaboard.cluster.kinds.columns.basic import AGE, NAME
 from allaboard.cluster.kinds.jobs.strategy import CronJobStrategy, JobStrategy
 from allaboard.cluster.kinds.namespaces import NamespaceStrategy
@@ -120,35 +123,35 @@ _STRATEGIES: dict[str, type[KindStrategy]] = {
 }
 
 _COLUMNS: dict[str, tuple[Column, ...]] = {
-    "ConfigMap": others.CONFIGMAP_COLUMNS,
-    "Event": others.EVENT_COLUMNS,
-    "Namespace": others.NAMESPACE_COLUMNS,
-    "Node": others.NODE_COLUMNS,
-    "PersistentVolumeClaim": others.CLAIM_COLUMNS,
-    "PersistentVolume": others.VOLUME_COLUMNS,
+    "ConfigMap": configs_columns.CONFIGMAP_COLUMNS,
+    "Event": nodes_columns.EVENT_COLUMNS,
+    "Namespace": nodes_columns.NAMESPACE_COLUMNS,
+    "Node": nodes_columns.NODE_COLUMNS,
+    "PersistentVolumeClaim": configs_columns.CLAIM_COLUMNS,
+    "PersistentVolume": configs_columns.VOLUME_COLUMNS,
     "Pod": pods.POD_COLUMNS,
-    "ReplicationController": others.REPLICASET_COLUMNS,
-    "ResourceQuota": others.QUOTA_COLUMNS,
-    "Secret": others.SECRET_COLUMNS,
-    "Service": others.SERVICE_COLUMNS,
-    "DaemonSet": others.DAEMONSET_COLUMNS,
-    "Deployment": others.DEPLOYMENT_COLUMNS,
-    "ReplicaSet": others.REPLICASET_COLUMNS,
-    "StatefulSet": others.STATEFULSET_COLUMNS,
-    "CronJob": others.CRONJOB_COLUMNS,
-    "Job": others.JOB_COLUMNS,
-    "PodDisruptionBudget": others.BUDGET_COLUMNS,
-    "ClusterRoleBinding": others.BINDING_COLUMNS,
-    "ClusterRole": others.ROLE_COLUMNS,
-    "RoleBinding": others.BINDING_COLUMNS,
-    "Role": others.ROLE_COLUMNS,
-    "StorageClass": others.STORAGE_CLASS_COLUMNS,
-    "PriorityClass": others.PRIORITY_COLUMNS,
-    "Lease": others.LEASE_COLUMNS,
-    "RuntimeClass": others.RUNTIME_CLASS_COLUMNS,
-    "MutatingWebhookConfiguration": others.WEBHOOK_COLUMNS,
-    "ValidatingWebhookConfiguration": others.WEBHOOK_COLUMNS,
-    "CustomResourceDefinition": others.CRD_COLUMNS,
+    "ReplicationController": workloads_columns.REPLICASET_COLUMNS,
+    "ResourceQuota": configs_columns.QUOTA_COLUMNS,
+    "Secret": configs_columns.SECRET_COLUMNS,
+    "Service": configs_columns.SERVICE_COLUMNS,
+    "DaemonSet": workloads_columns.DAEMONSET_COLUMNS,
+    "Deployment": workloads_columns.DEPLOYMENT_COLUMNS,
+    "ReplicaSet": workloads_columns.REPLICASET_COLUMNS,
+    "StatefulSet": workloads_columns.STATEFULSET_COLUMNS,
+    "CronJob": workloads_columns.CRONJOB_COLUMNS,
+    "Job": workloads_columns.JOB_COLUMNS,
+    "PodDisruptionBudget": workloads_columns.BUDGET_COLUMNS,
+    "ClusterRoleBinding": configs_columns.BINDING_COLUMNS,
+    "ClusterRole": configs_columns.ROLE_COLUMNS,
+    "RoleBinding": configs_columns.BINDING_COLUMNS,
+    "Role": configs_columns.ROLE_COLUMNS,
+    "StorageClass": configs_columns.STORAGE_CLASS_COLUMNS,
+    "PriorityClass": nodes_columns.PRIORITY_COLUMNS,
+    "Lease": nodes_columns.LEASE_COLUMNS,
+    "RuntimeClass": nodes_columns.RUNTIME_CLASS_COLUMNS,
+    "MutatingWebhookConfiguration": configs_columns.WEBHOOK_COLUMNS,
+    "ValidatingWebhookConfiguration": configs_columns.WEBHOOK_COLUMNS,
+    "CustomResourceDefinition": configs_columns.CRD_COLUMNS,
 }
 
 
@@ -166,10 +169,10 @@ def rules_of(group: str, kind: str, namespaced: bool, has_status: bool) -> Rules
 def _event_rules(group: str) -> Rules:
     """Both groups show the Events that the core group stores."""
     if not group:
-        return Rules(events.EventStrategy(), others.EVENT_COLUMNS, events.CORE_FIELDS)
+        return Rules(events.EventStrategy(), nodes_columns.EVENT_COLUMNS, events.CORE_FIELDS)
     return Rules(
         events.NewEventStrategy(),
-        others.EVENT_COLUMNS,
+        nodes_columns.EVENT_COLUMNS,
         events.NEW_FIELDS,
         stored_as="events",
         from_stored=events.as_new,

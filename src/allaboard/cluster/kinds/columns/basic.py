@@ -114,3 +114,12 @@ def length_cell(*keys: str) -> Cell:
         return sum(len(obj.get(key) or ()) for key in keys)
 
     return cell
+
+
+def number_cell(*path: str) -> Cell:
+    """As `field_cell`; what is not there counts as none."""
+    return field_cell(*path, default=0)
+
+
+def text_column(name: str, cell: Cell, description: str, priority: int = 0) -> Column:
+    return Column(name, "string", cell, "", description, priority)
