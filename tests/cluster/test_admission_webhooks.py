@@ -131,6 +131,17 @@ async def test_nobody_listening_and_wrong_certificates_are_failures(hook: HookSe
         assert "unable to load root certificates" in answer.body["message"]
 
 
+async def test_a_webhook_that_was_restarted_is_called_again(hook: HookServer) -> None:
+    """The connection kept from the first call is dead by then."""
+    async with world() as it:
+        await register(it, "Validating", config("v", hook.url, hook.ca))
+        await it.must("POST", MAPS, config_map())
+        await hook.stop()
+        await hook.start(hook.port)
+        await it.must("POST", MAPS, config_map("n"))
+        assert len(hook.received) == 2
+
+
 async def test_a_patch_that_cannot_be_applied_is_the_webhooks_fault(hook: HookServer) -> None:
     async with world() as it:
         await register(it, "Mutating", config("m", f"{hook.url}/mutate/one", hook.ca))

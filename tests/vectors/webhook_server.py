@@ -66,12 +66,12 @@ class HookServer:
         self._runner: web.AppRunner | None = None
         self._stopping = asyncio.Event()
 
-    async def start(self) -> None:
+    async def start(self, port: int = 0) -> None:
         app = web.Application()
         app.router.add_route("*", "/{tail:.*}", self._answer)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._context())
+        site = web.TCPSite(self._runner, "127.0.0.1", port, ssl_context=self._context())
         await site.start()
         self.port = self._runner.addresses[0][1]
         self.url = f"https://127.0.0.1:{self.port}"

@@ -72,7 +72,7 @@ class WebhookCaller:
         url, address, name = self._target(client_config)
         try:
             async with asyncio.timeout(timeout_s):
-                return await self._exchange(address + shown, name, client_config, body)
+                return await self._patiently(address + shown, name, client_config, body)
         except TimeoutError:
             raise CallFailed(f'Post "{url}{shown}": context deadline exceeded') from None
         except aiohttp.ClientConnectorCertificateError as error:
@@ -107,10 +107,23 @@ class WebhookCaller:
             raise CallFailed(f'Post "{url}": service "{name}" not found')
         return url, f"https://{found.host}:{found.port}{path}", found.server_name or host
 
+    async def _patiently(self, url: str, name: str, config: Json, body: Json) -> Any:
+        """Try once more on a fresh connection: the webhook may have closed the one it had kept."""
+        try:
+            return await self._exchange(url, name, config, body)
+        except aiohttp.ClientConnectorError:
+            raise
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+            return await self._exchange(url, name, config, body)
+
     async def _exchange(self, url: str, name: str, config: Json, body: Json) -> Any:
         if self._session is None:
+            # Compressed answers are neither asked for nor unpacked: they could be of any size.
             self._session = aiohttp.ClientSession(
-                timeout=aiohttp.ClientTimeout(total=None), auto_decompress=True
+                connector=aiohttp.TCPConnector(limit=0),
+                timeout=aiohttp.ClientTimeout(total=None),
+                auto_decompress=False,
+                skip_auto_headers=("Accept-Encoding", "User-Agent"),
             )
         request = self._session.post(
             url,
