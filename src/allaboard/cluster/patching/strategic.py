@@ -28,18 +28,36 @@ _NONE = Schema()
 
 def apply_strategic_patch(doc: Json, patch: Any, schema: Schema) -> Json:
     """The patched object. Untouched parts are shared with `doc`; no input is changed."""
+    out = merge_strategically(doc, patch, schema)
+    check_restorable(out, patch, schema)
+    return out
+
+
+def merge_strategically(doc: Json, patch: Any, schema: Schema) -> Json:
+    """As `apply_strategic_patch`, for callers who decode the result.
+
+    What `check_restorable` refuses cannot be decoded either, so it is asked only when that fails.
+    """
     check_patch_is_object(patch)
     try:
-        out = _merge_map(doc, patch, schema)
-        problem = find_misfit(out, patch, schema)
+        return _merge_map(doc, patch, schema)
+    except RecursionError:
+        raise BadRequest(TOO_DEEP) from None
+
+
+def check_restorable(patched: Json, patch: Any, schema: Schema) -> None:
+    """Refuse a patch that set a value of the wrong type."""
+    try:
+        problem = find_misfit(patched, patch, schema)
     except RecursionError:
         raise BadRequest(TOO_DEEP) from None
     if problem:
         raise unrestorable(patch, problem)
-    return out
 
 
 def _merge_map(original: Json, patch: Json, schema: Schema) -> Json:
+    if "$" not in "".join(patch):
+        return _merge_plainly(original, patch, schema)
     if DIRECTIVE in patch:
         return _directed(patch)
     out = original.copy()
@@ -55,6 +73,19 @@ def _merge_map(original: Json, patch: Json, schema: Schema) -> Json:
             _delete_values(out, _field_of(key, DELETE_FROM, "primitive"), value)
         elif value is None:
             out.pop(key, None)
+        else:
+            out[key] = _merge_value(out.get(key), value, _child(schema, key))
+    return out
+
+
+def _merge_plainly(original: Json, patch: Json, schema: Schema) -> Json:
+    """As `_merge_map` of a patch without directives, which nearly all are."""
+    out = original.copy()
+    for key, value in patch.items():
+        if value is None:
+            out.pop(key, None)
+        elif value.__class__ is str:
+            out[key] = value
         else:
             out[key] = _merge_value(out.get(key), value, _child(schema, key))
     return out

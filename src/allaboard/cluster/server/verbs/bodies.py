@@ -7,7 +7,7 @@ new and the server's own: callers in process keep what they handed in.
 
 import msgspec
 
-from allaboard.api.codec import Malformed, read_json
+from allaboard.api.codec import MAX_VALUES, Malformed, read_json
 from allaboard.api.errors import BadRequest, TooLarge
 from allaboard.api.meta import Json, Kind
 from allaboard.cluster.crds.reading import read_custom
@@ -48,7 +48,7 @@ def read_options(request: ApiRequest) -> Json:
     if content_type in YAML_TYPES:
         return read_body(request, "DeleteOptions").data
     try:
-        data = read_json(request.body)
+        data = read_json(request.body, max_values=MAX_VALUES)
     except Malformed as error:
         raise BadRequest(f"couldn't get version/kind; json parse error: {error}") from None
     if not isinstance(data, dict):

@@ -6,7 +6,7 @@ brings its owners along and creates what is not there.
 
 from typing import Any
 
-from allaboard.api.codec import Malformed, read_json
+from allaboard.api.codec import MAX_VALUES, Malformed, read_json
 from allaboard.api.errors import AlreadyExists, ApiError, BadRequest, UnsupportedMedia
 from allaboard.api.meta import Json
 from allaboard.api.yaml_text import read_first
@@ -146,7 +146,7 @@ def read_patch(request: ApiRequest) -> Any:
     if request.data is not None:
         return request.data
     try:
-        return read_json(request.body)
+        return read_json(request.body, max_values=MAX_VALUES)
     except Malformed as error:
         raise BadRequest(f"error decoding patch: {error}") from None
 
@@ -158,7 +158,7 @@ def read_configuration(request: ApiRequest) -> Json:
     else:
         try:
             if request.body[:1] == b"{":
-                data = read_json(request.body)
+                data = read_json(request.body, max_values=MAX_VALUES)
             else:
                 data = _read_yaml(request)
         except Malformed:
@@ -170,7 +170,7 @@ def read_configuration(request: ApiRequest) -> Json:
 
 def _read_yaml(request: ApiRequest) -> Any:
     try:
-        document = read_first(request.body)
+        document = read_first(request.body, MAX_VALUES)
     except Malformed as error:
         raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {error}") from None
     if document.repeated:
