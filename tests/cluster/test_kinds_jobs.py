@@ -69,6 +69,7 @@ def test_selector_and_labels_are_generated_from_uid_and_name() -> None:
     assert labels["batch.kubernetes.io/job-name"] == "j"
     assert obj["spec"]["selector"] == {"matchLabels": {"batch.kubernetes.io/controller-uid": "u"}}
     assert obj["metadata"]["labels"] == labels  # a Job without labels borrows its template's
+    assert obj["metadata"]["labels"] is not labels
 
 
 def test_own_labels_are_kept_and_own_selectors_respected() -> None:

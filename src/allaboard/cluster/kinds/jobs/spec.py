@@ -92,6 +92,14 @@ def copy_labels(obj: Json) -> None:
             meta["labels"] = labels
 
 
+def separate_labels(obj: Json) -> None:
+    """Before it is stored: nobody who copies the object and changes one map changes two."""
+    meta, template = obj["metadata"], obj["spec"]["template"].get("metadata") or {}
+    labels = meta.get("labels")
+    if labels is not None and labels is template.get("labels"):
+        meta["labels"] = dict(labels)
+
+
 def generate_selector(obj: Json) -> None:
     """Labels and a selector that no other Job shares, unless the author brings their own."""
     spec, meta = obj["spec"], obj["metadata"]

@@ -10,6 +10,7 @@ from allaboard.cluster.kinds.jobs.spec import (
     default_job,
     default_job_template,
     generate_selector,
+    separate_labels,
     validate_job,
     validate_job_template,
 )
@@ -30,6 +31,11 @@ class JobStrategy(KindStrategy):
         super().prepare_create(obj)
         generate_selector(obj)
         copy_labels(obj)
+        separate_labels(obj)
+
+    def prepare_update(self, obj: Json, old: Json, subresource: str) -> None:
+        super().prepare_update(obj, old, subresource)
+        separate_labels(obj)
 
     def validate_create(self, obj: Json) -> list[FieldError]:
         meta = obj["metadata"]
