@@ -95,9 +95,8 @@ def copy_labels(obj: Json) -> None:
 def separate_labels(obj: Json) -> None:
     """Before it is stored: nobody who copies the object and changes one map changes two."""
     meta, template = obj["metadata"], obj["spec"]["template"].get("metadata") or {}
-    labels = meta.get("labels")
-    if labels is not None and labels is template.get("labels"):
-        meta["labels"] = dict(labels)
+    if meta.get("labels") and meta["labels"] is template.get("labels"):
+        meta["labels"] = dict(template["labels"])
 
 
 def generate_selector(obj: Json) -> None:
