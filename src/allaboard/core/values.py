@@ -206,6 +206,7 @@ class Workload:
     key: WorkloadKey
     local_queue: str
     pod_sets: tuple[PodSet, ...]
+    job_uid: str = ""
     priority: int = 0
     created_at: Instant = 0.0
     queued_at: Instant = 0.0  # its place among equals: creation or eviction
