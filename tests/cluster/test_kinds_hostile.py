@@ -110,11 +110,11 @@ JOB = next(r for r in KINDS if r.kind == "Job")
 @pytest.mark.parametrize(
     "spec",
     [
-        {"containers": [{"name": "a", "image": "i"}] * 20_000},
-        {"containers": [{"name": "a", "env": [{"name": f"E{i}"} for i in range(100_000)]}]},
-        {"containers": [{"name": "a", "ports": [{"containerPort": 1}] * 50_000}]},
-        {"containers": [], "volumes": [{"name": f"v{i}"} for i in range(50_000)]},
-        {"containers": [], "tolerations": [{"key": "k"}] * 50_000},
+        {"containers": [{"name": "a", "image": "i"}] * 10_000},
+        {"containers": [{"name": "a", "env": [{"name": f"E{i}"} for i in range(10_000)]}]},
+        {"containers": [{"name": "a", "ports": [{"containerPort": 1}] * 10_000}]},
+        {"containers": [], "volumes": [{"name": f"v{i}"} for i in range(10_000)]},
+        {"containers": [], "tolerations": [{"key": "k"}] * 10_000},
         {"containers": [], "nodeSelector": {f"k{i}": "!" for i in range(100_000)}},
         {"containers": [], "hostname": "a-" * 1_000_000},
     ],
