@@ -17,6 +17,10 @@ _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 _SPACED_KEY = re.compile(rb'"\s+:')
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+# Three MiB can hold a million empty objects, each of which costs a server a hundred times its
+# length. No real object has so many members: those of the largest definitions have some 50,000.
+MAX_VALUES = 100_000
 
 
 class Malformed(ValueError):
@@ -29,8 +33,13 @@ class Doubled(dict[str, Any]):
     pairs: list[tuple[str, Any]]
 
 
-def read_json(raw: bytes, *, doubles: bool = False) -> Any:
-    """Plain data from JSON. With `doubles`, objects that repeat a key come as `Doubled`."""
+def read_json(raw: bytes, *, doubles: bool = False, max_values: int = 0) -> Any:
+    """Plain data from JSON. With `doubles`, objects that repeat a key come as `Doubled`.
+
+    With `max_values`, a text that holds more members than that is refused before it is read.
+    """
+    if max_values and has_more_values(raw, max_values):
+        raise Malformed(f"more than {max_values} values in one document")
     try:
         data = _decode(raw)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -40,6 +49,14 @@ def read_json(raw: bytes, *, doubles: bool = False) -> Any:
     if doubles and may_repeat_keys(raw, data):
         return json.loads(raw, object_pairs_hook=_object)
     return data
+
+
+def has_more_values(raw: bytes, limit: int) -> bool:
+    """Whether a JSON text has more than `limit` members in all its containers together."""
+    if raw.count(b",") + raw.count(b"{") + raw.count(b"[") <= limit:
+        return False
+    bare = _STRING.sub(b"", raw)
+    return bare.count(b",") + bare.count(b"{") + bare.count(b"[") > limit
 
 
 def may_repeat_keys(raw: bytes, data: Any) -> bool:

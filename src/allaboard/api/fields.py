@@ -11,6 +11,11 @@ from typing import Any
 
 from allaboard.api.errors import Invalid
 
+# A hostile object must not make a hostile answer. Kubernetes differs: it tells all of everything.
+MAX_CAUSES = 200
+MAX_SHOWN = 10_000  # characters of one value
+MAX_NAME_SHOWN = 1_000
+
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
@@ -29,8 +34,14 @@ def _quoted(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+        return json.dumps(cut(value, MAX_SHOWN), ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return cut(text, MAX_SHOWN)
+
+
+def cut(text: str, limit: int) -> str:
+    """The beginning of a text that is too long to repeat."""
+    return text if len(text) <= limit else f"{text[:limit]}…"
 
 
 def bad_value(field: str, value: Any, detail: str) -> FieldError:
@@ -79,8 +90,13 @@ def too_many(field: str, actual: int, limit: int) -> FieldError:
 
 
 def invalid(kind: str, group: str, name: str, errors: Sequence[FieldError]) -> Invalid:
-    """One 422 naming every broken field once, in the order found."""
+    """One 422 naming every broken field once, in the order found; of very many the first ones."""
+    unseen = len(errors) - MAX_CAUSES
+    errors = errors[:MAX_CAUSES]
     unique = list(dict.fromkeys(str(e) for e in errors))
+    if unseen > 0:
+        unique.append(f"and {unseen} more")
+    name = cut(name, MAX_NAME_SHOWN)
     listing = unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"
     full_kind = f"{kind}.{group}" if group else kind
     causes = [{"reason": e.reason, "message": e.text, "field": e.field} for e in errors]

@@ -21,6 +21,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _MAX_DIGITS = 308  # beyond a double's range Go leaves the text alone
 MAX_COPIED_NODES = 100_000  # what aliases may add to a document
+MAX_REPEATED = 100  # keys given twice that are told
 _TAG = "tag:yaml.org,2002:"
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE"), True),
@@ -67,9 +68,9 @@ def read_documents(text: str | bytes) -> list[Document]:
     return [d for d in _documents(text) if d.data is not None]
 
 
-def read_first(text: str | bytes) -> Document:
-    """The first document, as the API server reads a request body."""
-    return next(_documents(text), Document(None, 1, 1))
+def read_first(text: str | bytes, max_values: int = 0) -> Document:
+    """The first document, as the API server reads a request body; with a limit to its members."""
+    return next(_documents(text, max_values), Document(None, 1, 1))
 
 
 def resolve(text: str) -> Any:
@@ -195,7 +196,7 @@ class _Builder:
         elif frame.key is None:
             self._key(frame, value, event)
         else:
-            if frame.key in frame.out:
+            if frame.key in frame.out and len(self.document.repeated) < MAX_REPEATED:
                 sentence = f'line {_line(event)}: key "{frame.key}" already set in map'
                 self.document.repeated.append(sentence)
             frame.out[frame.key] = value
@@ -239,8 +240,10 @@ def _scalar(event: Any, builder: _Builder) -> Any:
     return event.value
 
 
-def _documents(text: str | bytes) -> Iterator[Document]:
+def _documents(text: str | bytes, max_values: int = 0) -> Iterator[Document]:
     number = 0
+    # Each member of a list is one event, each of a mapping two; a container's end is one more.
+    left = 3 * max_values
     builder: _Builder | None = None
     events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)
     try:
@@ -253,6 +256,9 @@ def _documents(text: str | bytes) -> Iterator[Document]:
                 builder = None
             elif builder is not None:
                 builder.take(event)
+                left -= 1
+                if not left:
+                    raise BadYaml(f"more than {max_values} values in one document", 0, number)
     except yaml.MarkedYAMLError as error:
         # An error between documents belongs to the one that was about to begin.
         raise _marked(error, number if builder is not None else number + 1) from error

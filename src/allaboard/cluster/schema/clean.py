@@ -12,6 +12,7 @@ from typing import Any
 from allaboard.api.quantity import canonical, canonical_milli
 from allaboard.cluster.schema.node import Schema
 from allaboard.cluster.schema.scalars import normal_base64, normal_micro_time, normal_time
+from allaboard.cluster.schema.strict import MAX_STRUCTS
 from allaboard.cluster.schema.zero import fills, is_struct, vanishes_when_empty, zero_of
 
 Clean = Callable[[Any], Any]
@@ -210,7 +211,7 @@ def _list(element: Clean, schema: Schema) -> Clean:
         return strings
 
     def clean(data: Any) -> list[Any]:
-        if type(data) is not list:
+        if type(data) is not list or len(data) > MAX_STRUCTS:
             raise _UNCLEAN
         return [element(value) for value in data]
 

@@ -7,7 +7,7 @@ its own kind is compared with the endpoint; its fields are decoded against the k
 from dataclasses import dataclass, field
 from typing import Any
 
-from allaboard.api.codec import Malformed, read_json
+from allaboard.api.codec import MAX_VALUES, Malformed, read_json
 from allaboard.api.errors import BadRequest
 from allaboard.api.meta import Json, Kind
 from allaboard.api.yaml_text import read_first
@@ -40,11 +40,11 @@ def read_body(raw: bytes, expected: str, *, is_yaml: bool = False, doubles: bool
     complaints: list[str] = []
     try:
         if is_yaml:
-            document = read_first(raw)
+            document = read_first(raw, MAX_VALUES)
             data = document.data
             complaints = document.repeated if doubles else []
         else:
-            data = read_json(raw, doubles=doubles)
+            data = read_json(raw, doubles=doubles, max_values=MAX_VALUES)
     except Malformed as error:
         prefix = "" if is_yaml else "couldn't get version/kind; json parse error: "
         raise _unrecognized(raw, expected, f"{prefix}{error}") from error

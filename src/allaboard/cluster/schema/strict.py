@@ -22,6 +22,8 @@ from allaboard.cluster.schema.zero import (
 )
 
 _MAX_COMPLAINTS = 100
+# Ours: looking after a list of structs costs far more than its text. Few have a limit of their own.
+MAX_STRUCTS = 10_000
 _NAMES: dict[type, str] = {
     str: "string", bool: "bool", int: "number", float: "number", list: "array", dict: "object",
 }  # fmt: skip
@@ -111,6 +113,9 @@ class Walk:
         assert schema.items is not None
         if not isinstance(data, list):
             return self._mismatch(schema, data)
+        if len(data) > MAX_STRUCTS and is_struct(schema.items):
+            problem = f"Too many: {len(data)}: must have at most {MAX_STRUCTS} items"
+            raise DecodeError(f"{self._where()}: {problem}", self._where())
         out = []
         for index, value in enumerate(data):
             self.path.append(f"[{index}]")

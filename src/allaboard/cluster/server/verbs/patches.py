@@ -6,7 +6,7 @@ brings its owners along and creates what is not there.
 
 from typing import Any
 
-from allaboard.api.codec import MAX_VALUES, Malformed, read_json
+from allaboard.api.codec import MAX_VALUES, Malformed, has_more_values, read_json
 from allaboard.api.errors import AlreadyExists, ApiError, BadRequest, UnsupportedMedia
 from allaboard.api.meta import Json
 from allaboard.api.yaml_text import read_first
@@ -157,8 +157,8 @@ def read_configuration(request: ApiRequest) -> Json:
         data = request.data
     else:
         try:
-            if request.body[:1] == b"{":
-                data = read_json(request.body, max_values=MAX_VALUES)
+            if request.body[:1] == b"{" and not has_more_values(request.body, MAX_VALUES):
+                data = read_json(request.body)
             else:
                 data = _read_yaml(request)
         except Malformed:
