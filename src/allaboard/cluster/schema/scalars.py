@@ -28,6 +28,7 @@ _SECOND = ("05", re.compile(r"(?P<second>\d{2})(?:[.,](?P<fraction>\d+))?"))
 _WHOLE_SECOND = ("05", re.compile(r"(?P<second>\d{2})"))
 _MICROS = (".000000", re.compile(r"[.,](?P<fraction>\d{6})"))
 _ZONE = ("Z07:00", re.compile(r"Z|(?P<sign>[+-])(?P<zone_hour>\d{2}):(?P<zone_minute>\d{2})"))
+_USUAL_TIME = re.compile(r"[1-9]\d{3}-\d\d-\d\dT\d\d:\d\d:[0-5]\dZ", re.ASCII)
 _TIME = (*_ELEMENTS, _SECOND, _ZONE)
 _MICRO_TIME = (*_ELEMENTS, _WHOLE_SECOND, _MICROS, _ZONE)
 _LIMITS = (("month", 1, 12), ("day", 1, 31), ("hour", 0, 23), ("minute", 0, 59), ("second", 0, 59))
@@ -36,6 +37,12 @@ _LIMITS = (("month", 1, 12), ("day", 1, 31), ("hour", 0, 23), ("minute", 0, 59),
 @lru_cache(maxsize=8192)
 def normal_time(text: str) -> str:
     """A `Time`: whole seconds, UTC."""
+    if _USUAL_TIME.fullmatch(text):
+        try:
+            datetime.fromisoformat(text)
+            return text
+        except ValueError:
+            pass  # read closely, to say what is wrong
     return _read(text, _LAYOUT, _TIME).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
 
 

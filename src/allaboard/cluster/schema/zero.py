@@ -78,6 +78,14 @@ def fills(schema: Schema) -> tuple[Fill, ...]:
 
 
 def _maker(schema: Schema) -> Callable[[], Any]:
-    if not zero_struct(schema):
+    template = zero_struct(schema)
+    if not template:
         return dict
-    return lambda: zero_struct(schema)
+    if any(isinstance(value, dict) for value in template.values()):
+        return lambda: _copied(template)
+    return template.copy
+
+
+def _copied(template: dict[str, Any]) -> dict[str, Any]:
+    """A fresh one; whatever else is in a zero value cannot be changed."""
+    return {k: _copied(v) if isinstance(v, dict) else v for k, v in template.items()}
