@@ -54,8 +54,11 @@ class Scene:
         )
         return Newcomer(workload, self.root.children[queue], policy, {CPU: int(amount)}, (CPU,))
 
+    def residents(self, node: Node) -> list[Running]:
+        return [one for one in self.running if one.node is node]
+
     def victims(self, text: str, policy: PreemptionPolicy) -> tuple[Victim, ...]:
-        return find_victims(self.newcomer(text, policy), self.running, self.charges)
+        return find_victims(self.newcomer(text, policy), self.residents, self.charges)
 
 
 def names(victims: tuple[Victim, ...]) -> list[str]:
@@ -104,7 +107,7 @@ def test_newer_equals_give_way_where_the_policy_says_so() -> None:
     policy = PreemptionPolicy(within_cluster_queue="LowerOrNewerEqualPriority")
     scene = Scene().having("a:4 b:4")
     older = scene.newcomer("a:4", policy)
-    assert find_victims(older, scene.running, scene.charges) == ()
+    assert find_victims(older, scene.residents, scene.charges) == ()
     newer_running = [
         Running(
             Workload("late", WorkloadKey("ns", "late"), "a", (), queued_at=99.0),
@@ -112,7 +115,7 @@ def test_newer_equals_give_way_where_the_policy_says_so() -> None:
             {CPU: 4},
         )
     ]
-    assert names(find_victims(older, newer_running, scene.charges)) == ["late"]
+    assert names(find_victims(older, lambda node: newer_running, scene.charges)) == ["late"]
 
 
 def test_each_victim_knows_why() -> None:
@@ -141,9 +144,13 @@ def test_a_subtree_within_its_own_quota_is_left_alone() -> None:
     charges.charge(outside, other.usage)
     ask = Workload("new", WorkloadKey("n", "new"), "outside", (), priority=5)
     from_outside = Newcomer(ask, outside, RECLAIM, {CPU: 1}, (CPU,))
-    assert find_victims(from_outside, [borrower, other], charges) == ()
+
+    def residents(node: Node) -> list[Running]:
+        return [one for one in (borrower, other) if one.node is node]
+
+    assert find_victims(from_outside, residents, charges) == ()
     from_inside = Newcomer(ask, right, RECLAIM, {CPU: 3}, (CPU,))
-    assert names(find_victims(from_inside, [borrower, other], charges)) == ["w"]
+    assert names(find_victims(from_inside, residents, charges)) == ["w"]
 
 
 words = st.lists(
@@ -168,7 +175,7 @@ def test_with_the_victims_gone_it_fits_and_with_any_of_them_it_does_not(
     newcomer = scene.newcomer(f"a:{amount}@{priority}", policy)
     assume(not fits(newcomer, borrow=True))  # else nobody would ask
     before = scene.root.cells[CPU].usage
-    victims = find_victims(newcomer, scene.running, scene.charges)
+    victims = find_victims(newcomer, scene.residents, scene.charges)
     assert scene.root.cells[CPU].usage == before
     if victims:
         with scene.charges.trial():

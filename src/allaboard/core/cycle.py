@@ -188,7 +188,7 @@ class _Step:
 
         def oracle(key: FlavorResource, total: int) -> Mode:
             newcomer = Newcomer(entry.workload, node, config.preemption, {key: total}, (key,))
-            victims = find_victims(newcomer, ledger.running(config.name), ledger.forest.charges)
+            victims = find_victims(newcomer, ledger.residents, ledger.forest.charges)
             if not victims:
                 return Mode.NO_CANDIDATES
             own = any(victim.running.node is node for victim in victims)
@@ -223,7 +223,7 @@ class _Step:
         ledger, config = self._ledger, state.config
         node = ledger.forest.node(config.name)
         newcomer = Newcomer(entry.workload, node, config.preemption, proposal.usage, proposal.short)
-        return find_victims(newcomer, ledger.running(config.name), ledger.forest.charges)
+        return find_victims(newcomer, ledger.residents, ledger.forest.charges)
 
     # Outcomes
 

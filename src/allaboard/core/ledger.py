@@ -12,13 +12,14 @@ undoes it. Every workload is in exactly one place:
 State is kept incrementally; nothing is copied per cycle. `cycle.py` holds the decisions themselves.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from allaboard.core.forest import Forest
 from allaboard.core.matching import selects
 from allaboard.core.pending import Pending, Shape, shape_of
 from allaboard.core.preemption import Running
+from allaboard.core.quota import Node
 from allaboard.core.values import (
     Assignment,
     ClusterQueue,
@@ -310,11 +311,9 @@ class Ledger:
 
     # Reading
 
-    def running(self, queue: str) -> Iterator[Running]:
-        """Everybody who holds quota in this queue's tree, in a total order."""
-        for name in self.forest.relatives(queue):
-            state = self.queues.get(name)
-            for uid in sorted(state.reserved) if state is not None else ():
-                entry = self.queues[name].reserved[uid]
-                workload = replace(entry.workload, evicted=entry.evicting or entry.workload.evicted)
-                yield Running(workload, self.forest.node(name), entry.charged)
+    def residents(self, node: Node) -> list[Running]:
+        """Everybody who holds quota in this ClusterQueue; whoever asks puts them in order."""
+        state = self.queues.get(node.name)
+        if state is None:
+            return []
+        return [Running(e.workload, node, e.charged, e.evicting) for e in state.reserved.values()]

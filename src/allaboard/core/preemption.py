@@ -13,7 +13,7 @@ queues before the own, lower priority, newest reservation, UID. Same rules as Ku
 KEP-1337, classical).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -30,13 +30,17 @@ class Because(Enum):
     FAIR_SHARING = "InCohortFairSharing"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Running:
     """A workload that holds quota."""
 
     workload: Workload
     node: Node
     usage: Mapping[FlavorResource, int]
+    evicting: bool = False  # its eviction was decided, though its status may not say so yet
+
+
+Residents = Callable[[Node], Iterable[Running]]  # who holds quota in a ClusterQueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +65,9 @@ class _Candidate:
     may_borrow: bool  # legal although the newcomer would borrow
 
 
-def find_victims(
-    newcomer: Newcomer, running: Iterable[Running], charges: Charges
-) -> tuple[Victim, ...]:
+def find_victims(newcomer: Newcomer, residents: Residents, charges: Charges) -> tuple[Victim, ...]:
     """The victims, in the order they are to be evicted; empty when nobody's going would help."""
-    candidates = sorted(_candidates(newcomer, running), key=lambda c: _order(newcomer, c))
+    candidates = sorted(_candidates(newcomer, residents), key=lambda c: _order(newcomer, c))
     own = [c for c in candidates if c.running.node is newcomer.node]
     if len(own) == len(candidates):
         return _minimal(newcomer, own, charges, borrow=True)
@@ -81,25 +83,47 @@ def find_victims(
     return _minimal(newcomer, own, charges, borrow=True)
 
 
-def _candidates(newcomer: Newcomer, running: Iterable[Running]) -> Iterator[_Candidate]:
-    mine, policy = newcomer.workload, newcomer.policy
-    for other in running:
-        if other.workload.uid == mine.uid or not any(other.usage.get(k) for k in newcomer.short):
-            continue
-        lower = other.workload.priority < mine.priority
-        if other.node is newcomer.node:
-            if _may_displace_own(mine, other.workload, policy.within_cluster_queue):
-                yield _Candidate(other, Because.IN_CLUSTER_QUEUE, may_borrow=True)
-            continue
-        if policy.reclaim_within_cohort == "Never" or not _is_reclaimable(newcomer, other):
-            continue
-        if policy.reclaim_within_cohort == "LowerPriority" and not lower:
-            continue
-        limit = policy.borrow_threshold
-        cheap = lower and (limit is None or other.workload.priority <= limit)
-        may_borrow = policy.borrow_within_cohort and cheap
-        because = Because.RECLAIM_WHILE_BORROWING if may_borrow else Because.RECLAMATION
-        yield _Candidate(other, because, may_borrow)
+def _candidates(newcomer: Newcomer, residents: Residents) -> Iterator[_Candidate]:
+    within = newcomer.policy.within_cluster_queue
+    for own in residents(newcomer.node) if within != "Never" else ():
+        if _matters(newcomer, own) and _may_displace_own(newcomer.workload, own.workload, within):
+            yield _Candidate(own, Because.IN_CLUSTER_QUEUE, may_borrow=True)
+    if newcomer.policy.reclaim_within_cohort == "Never":
+        return
+    below = newcomer.node
+    for ancestor in newcomer.node.path():
+        for child in ancestor.children.values():
+            if child is not below:
+                for other in _borrowers(newcomer, child, residents):
+                    yield from _foreign(newcomer, other)
+        below = ancestor
+
+
+def _borrowers(newcomer: Newcomer, node: Node, residents: Residents) -> Iterator[Running]:
+    """Who holds quota below `node`, leaving out whatever stays within its own."""
+    if not any(_exceeds_own(node, key) for key in newcomer.short):
+        return
+    if not node.is_cohort:
+        yield from (other for other in residents(node) if _matters(newcomer, other))
+    for child in node.children.values():
+        yield from _borrowers(newcomer, child, residents)
+
+
+def _matters(newcomer: Newcomer, other: Running) -> bool:
+    is_itself = other.workload.uid == newcomer.workload.uid
+    return not is_itself and any(other.usage.get(key) for key in newcomer.short)
+
+
+def _foreign(newcomer: Newcomer, other: Running) -> Iterator[_Candidate]:
+    policy = newcomer.policy
+    lower = other.workload.priority < newcomer.workload.priority
+    if policy.reclaim_within_cohort == "LowerPriority" and not lower:
+        return
+    limit = policy.borrow_threshold
+    cheap = lower and (limit is None or other.workload.priority <= limit)
+    may_borrow = policy.borrow_within_cohort and cheap
+    because = Because.RECLAIM_WHILE_BORROWING if may_borrow else Because.RECLAMATION
+    yield _Candidate(other, because, may_borrow)
 
 
 def _may_displace_own(mine: Workload, other: Workload, policy: str) -> bool:
@@ -128,9 +152,10 @@ def _exceeds_own(node: Node, key: FlavorResource) -> bool:
 
 
 def _order(newcomer: Newcomer, candidate: _Candidate) -> tuple[bool, bool, int, float, str]:
-    workload = candidate.running.workload
-    is_own = candidate.running.node is newcomer.node
-    return (not workload.evicted, is_own, workload.priority, -workload.reserved_at, workload.uid)
+    running, workload = candidate.running, candidate.running.workload
+    is_own = running.node is newcomer.node
+    stays = not (running.evicting or workload.evicted)
+    return (stays, is_own, workload.priority, -workload.reserved_at, workload.uid)
 
 
 def _is_under_nominal(newcomer: Newcomer) -> bool:
