@@ -123,13 +123,13 @@ def decide(pod: PodView, state: ClusterState) -> Bind | Refused:
     around = survey(pod, state.nodes.values(), state.wary.values()) if minds else None
     reasons: dict[str, int] = {}
     resolvable: list[NodeView] = []
-    feasible: list[NodeView] = []
+    feasible: list[tuple[float, NodeView]] = []
     looked = 0
     for node in state.walk():
         looked += 1
-        refusals, may_help = check_node(pod, node, state, around)
+        refusals, may_help, liked = judge(pod, node, state, around)
         if not refusals:
-            feasible.append(node)
+            feasible.append((liked, node))
             if len(feasible) >= ENOUGH_FEASIBLE:
                 break
             continue
@@ -140,8 +140,28 @@ def decide(pod: PodView, state: ClusterState) -> Bind | Refused:
     if feasible:
         if len(feasible) >= ENOUGH_FEASIBLE:
             state.start = (state.start + looked) % len(state.order)
-        return Bind(best(pod, feasible, around).name)
+        return Bind(best(pod, feasible).name)
     return Refused(len(state.nodes), reasons, tuple(sorted(resolvable, key=lambda n: n.name)))
+
+
+def judge(
+    pod: PodView, node: NodeView, state: ClusterState, around: Surroundings | None
+) -> tuple[list[str], bool, float]:
+    """As `check_node`, and the score of a node that will do.
+
+    Remembered for pods that look alike until something changes on the node: only where pods mind
+    each other does the answer depend on anything else.
+    """
+    known = node.verdicts.get(pod.shape) if around is None else None
+    if known is not None:
+        return known
+    refusals, may_help = check_node(pod, node, state, around)
+    verdict = refusals, may_help, 0.0 if refusals else score(pod, node, around)
+    if around is None:
+        if len(node.verdicts) > 100:  # shapes come and go; this bounds the memory
+            node.verdicts.clear()
+        node.verdicts[pod.shape] = verdict
+    return verdict
 
 
 def check_node(
@@ -164,14 +184,15 @@ def check_node(
     return [], False
 
 
-def best(pod: PodView, feasible: list[NodeView], around: Surroundings | None) -> NodeView:
-    if len(feasible) == 1:
-        return feasible[0]
-    if pod.nominated:
-        for node in feasible:
-            if node.name == pod.nominated:
-                return node
-    return min(feasible, key=lambda node: (-score(pod, node, around), node.name))
+def best(pod: PodView, feasible: list[tuple[float, NodeView]]) -> NodeView:
+    """The best-liked, ties by name."""
+    most, chosen = feasible[0]
+    for liked, node in feasible:
+        if pod.nominated and node.name == pod.nominated:
+            return node
+        if liked > most or (liked == most and node.name < chosen.name):
+            most, chosen = liked, node
+    return chosen
 
 
 def score(pod: PodView, node: NodeView, around: Surroundings | None) -> float:

@@ -99,6 +99,8 @@ class NodeView:
     scored_memory: int = 0
     pods: dict[str, PodView] = field(default_factory=dict)  # by UID
     ports: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    # what was found out about pods of a shape, as long as the same pods run here; see decide.py
+    verdicts: dict[bytes, tuple[list[str], bool, float]] = field(default_factory=dict)
 
     def add(self, pod: PodView) -> None:
         self._count(pod, +1)
@@ -109,6 +111,7 @@ class NodeView:
         del self.pods[pod.uid]
 
     def _count(self, pod: PodView, sign: int) -> None:
+        self.verdicts.clear()
         used = self.used
         for resource, amount in pod.requests.items():
             used[resource] = used.get(resource, 0) + sign * amount
