@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -15,7 +17,6 @@ from allaboard.cli.printing import (
     TABLE,
     Table,
     render_description,
-    render_names,
     render_objects,
     render_table,
 )
@@ -114,33 +115,42 @@ def get(  # noqa: PLR0913  (the options are the interface)
         query = {"labelSelector": selector, "fieldSelector": field_selector}
         query = {key: value for key, value in query.items() if value}
         targets = await find_targets(connection, what, names, all_namespaces)
-        if output in ("json", "yaml", "name"):
+        if watch and (output in ("json", "yaml", "name") or len(targets) > 1):
+            raise BadInput("--watch shows a table of one kind or one object")
+        if output == "name":
+            for target in targets:
+                for name in await _names(connection, target, query):
+                    click.echo(name)
+            return False
+        if output in ("json", "yaml"):
             objects = [o for t in targets for o in await _objects(connection, t, query)]
             several = len(targets) != 1 or not targets[0].name
-            click.echo(
-                render_names(targets[0].served.kind.resource, objects)
-                if output == "name"
-                else render_objects(objects, output, several)
-            )
+            click.echo(render_objects(objects, output, several))
             return False
-        for index, target in enumerate(targets):
-            table = await _table(connection, target, query)
-            if not table.rows and not target.name:
-                click.echo(_nothing(target), err=True)
-            elif index:
-                click.echo()
+        tables = [(target, await _table(connection, target, query)) for target in targets]
+        shown = [table for _, table in tables if table.rows]
+        for index, table in enumerate(shown):
             lines = render_table(table, wide=output == "wide", namespaced=all_namespaces)
-            click.echo("\n".join(lines[no_headers:]))
+            click.echo("\n".join([""] * bool(index) + lines[no_headers:]))
+        if not shown:
+            click.echo(_nothing(targets), err=True)
         if watch:
-            await _follow(connection, targets[0], query, output == "wide")
+            show = partial(render_table, wide=output == "wide", namespaced=all_namespaces)
+            await _follow(connection, *tables[0], query, show)
         return False
 
     _finish(connected(main, **cluster))
 
 
-def _nothing(target: Target) -> str:
-    where = f" in namespace {target.namespace!r}" if target.namespace else ""
-    return f"No {target.served.kind.plural} found{where}."
+def _nothing(targets: list[Target]) -> str:
+    words = " or ".join(target.served.kind.plural for target in targets[:3])
+    where = f" in namespace {targets[0].namespace!r}" if targets[0].namespace else ""
+    return f"No {words if len(targets) <= 3 else 'objects'} found{where}."
+
+
+async def _names(connection: Connection, target: Target, query: dict[str, str]) -> list[str]:
+    objects = await _objects(connection, target, query)
+    return [full_name(replace(target, name=str(o["metadata"]["name"]))) for o in objects]
 
 
 async def _objects(connection: Connection, target: Target, query: dict[str, str]) -> list[Json]:
@@ -159,25 +169,28 @@ async def _table(connection: Connection, target: Target, query: dict[str, str]) 
 
 
 async def _follow(
-    connection: Connection, target: Target, query: dict[str, str], wide: bool
+    connection: Connection,
+    target: Target,
+    before: Table,
+    query: dict[str, str],
+    show: Callable[[Table], list[str]],
 ) -> None:
-    """Rows as they change, until interrupted or the server ends the watch."""
+    """Rows as they change after `before`, until interrupted or the server ends the watch."""
     path = target.served.kind.path(target.namespace)
     query = {**query, "watch": "true"}
     if target.name:
         query["fieldSelector"] = f"metadata.name={target.name}"
-    listing = await connection.send(Request("GET", path, {"limit": "1"}))
-    query["resourceVersion"] = listing["metadata"]["resourceVersion"]
-    columns: Table | None = None
+    query["resourceVersion"] = before.resource_version
     async with connection.client.transport.stream(
         Request("GET", path, query, accept=TABLE)
     ) as events:
         async for event in events:
             if event["type"] == "ERROR":
                 raise Failure(str(event["object"].get("message")))
-            table = Table.read(event["object"], columns)
-            columns = table
-            click.echo("\n".join(render_table(table, wide=wide)[1:]))
+            table = Table.read(event["object"], before)
+            # Laid out with the rows above them, so that columns stay where they are.
+            lines = show(replace(table, rows=before.rows + table.rows))
+            click.echo("\n".join(lines[1 + len(before.rows) :]))
 
 
 @click.command()
@@ -194,7 +207,7 @@ def describe(what: str, names: tuple[str, ...], **cluster: str | None) -> None:
             render_description(o, await _events_of(connection, o), connection.now())
             for o in objects
         ]
-        click.echo("\n\n".join(texts) if texts else _nothing(targets[0]))
+        click.echo("\n\n".join(texts) if texts else _nothing(targets), err=not texts)
         return False
 
     _finish(connected(main, **cluster))
@@ -233,7 +246,7 @@ def delete(  # noqa: PLR0913  (the options are the interface)
     **cluster: str | None,
 ) -> None:
     """Delete objects: `delete job train`, `delete -f gang.yaml`, `delete pods -l app=web`."""
-    ways = sum((bool(files), bool(names), bool(selector), everything))
+    ways = sum((bool(files), bool(names) or "/" in (what or ""), bool(selector), everything))
     if ways != 1 or bool(files) == bool(what):
         raise BadInput("say what to delete: KIND NAME..., KIND -l SELECTOR, KIND --all, or -f FILE")
     documents = read_documents(files) if files else []
@@ -243,8 +256,8 @@ def delete(  # noqa: PLR0913  (the options are the interface)
             targets = [target for target, _ in await read_targets(connection, documents)]
         else:
             targets = await find_targets(connection, what or "", names, all_namespaces=False)
-        if not files and not names:
-            targets = await _all_of(connection, targets[0], selector)
+        if selector or everything:
+            targets = [found for t in targets for found in await _all_of(connection, t, selector)]
         failed = False
         for target in targets:
             failed |= not await _delete_one(connection, target, cascade, ignore_not_found)
@@ -278,7 +291,7 @@ async def _delete_one(
 
 @click.command()
 @click.argument("what")
-@click.argument("names", nargs=-1, required=True)
+@click.argument("names", nargs=-1)
 @click.option(
     "--for", "condition", required=True,
     help="condition=NAME[=VALUE], delete, create, or jsonpath={.path}=VALUE.",
@@ -290,6 +303,8 @@ def wait(
 ) -> None:
     """Wait until objects meet a condition: `wait job train --for condition=Complete`."""
     wanted = parse_condition(condition)
+    if not names and "/" not in what:
+        raise BadInput("say what to wait for: KIND NAME... or KIND/NAME...")
 
     async def main(connection: Connection) -> bool:
         targets = await find_targets(connection, what, names, all_namespaces=False)

@@ -1,6 +1,6 @@
 """How are objects shown at a terminal? Tables, YAML, JSON, names, and a description. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,8 @@ from allaboard.api.yaml_text import write_yaml
 from allaboard.cli.failures import Failure
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+# kubectl's own memory of what was applied: the whole object once more.
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 HIDDEN = ("managedFields",)  # of metadata: nobody reads them at a terminal
 
 
@@ -18,6 +20,7 @@ HIDDEN = ("managedFields",)  # of metadata: nobody reads them at a terminal
 class Table:
     columns: tuple[tuple[str, int], ...]  # name and priority; above 0 is for `-o wide`
     rows: tuple[tuple[str, tuple[str, ...]], ...]  # namespace and cells
+    resource_version: str = ""
 
     @classmethod
     def read(cls, body: Json, before: "Table | None" = None) -> "Table":
@@ -37,7 +40,7 @@ class Table:
             )
             for row in body.get("rows") or ()
         )
-        return cls(columns, rows)
+        return cls(columns, rows, str((body.get("metadata") or {}).get("resourceVersion") or ""))
 
 
 def render_table(table: Table, wide: bool = False, namespaced: bool = False) -> list[str]:
@@ -62,15 +65,12 @@ def align(lines: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def render_names(resource: str, objects: Iterable[Json]) -> str:
-    return "\n".join(f"{resource}/{o['metadata']['name']}" for o in objects)
-
-
 def render_objects(objects: list[Json], output: str, several: bool) -> str:
     """One object as it is, several as a List; who manages which field is left out."""
     shown = [_presentable(o) for o in objects]
     data: Any = {"apiVersion": "v1", "kind": "List", "items": shown} if several else shown[0]
-    return write_yaml(data).rstrip("\n") if output == "yaml" else write_pretty_json(data).decode()
+    text = write_yaml(data) if output == "yaml" else write_pretty_json(data).decode()
+    return text.rstrip("\n")
 
 
 def _presentable(obj: Json) -> Json:
@@ -80,27 +80,32 @@ def _presentable(obj: Json) -> Json:
 
 def render_description(obj: Json, events: list[Json], now: float) -> str:
     """Name and labels first, then what it should be, what it is, and what happened to it."""
-    meta = obj.get("metadata") or {}
-    lines = [f"Name:       {meta.get('name')}"]
-    if meta.get("namespace"):
-        lines.append(f"Namespace:  {meta['namespace']}")
-    lines.append(f"Kind:       {obj.get('kind')} ({obj.get('apiVersion')})")
-    created = meta.get("creationTimestamp")
-    if created:
-        lines.append(f"Created:    {created} ({render_age(now - parse_time(created))} ago)")
-    if meta.get("deletionTimestamp"):
-        lines.append(f"Deleted:    {meta['deletionTimestamp']}")
-    for owner in meta.get("ownerReferences") or ():
-        how = "Controlled by" if owner.get("controller") else "Owned by"
-        lines.append(f"{how}: {owner.get('kind')}/{owner.get('name')}")
-    for title in ("labels", "annotations"):
-        for index, (key, value) in enumerate(sorted((meta.get(title) or {}).items())):
-            head = f"{title.capitalize()}:" if index == 0 else ""
-            lines.append(f"{head:<13}{key}={value}")
+    lines = [f"{title:<15}{value}".rstrip() for title, value in _identity(obj, now)]
     for key, value in obj.items():
         if key not in ("apiVersion", "kind", "metadata") and value not in ({}, [], None):
             lines += [f"{key[0].upper()}{key[1:]}:", *_indented(write_yaml(value))]
     return "\n".join([*lines, *_event_lines(events, now)])
+
+
+def _identity(obj: Json, now: float) -> list[tuple[str, str]]:
+    meta = obj.get("metadata") or {}
+    pairs = [("Name:", str(meta.get("name")))]
+    if meta.get("namespace"):
+        pairs.append(("Namespace:", meta["namespace"]))
+    pairs.append(("Kind:", f"{obj.get('kind')} ({obj.get('apiVersion')})"))
+    created = meta.get("creationTimestamp")
+    if created:
+        pairs.append(("Created:", f"{created} ({render_age(now - parse_time(created))} ago)"))
+    if meta.get("deletionTimestamp"):
+        pairs.append(("Deleted:", meta["deletionTimestamp"]))
+    for owner in meta.get("ownerReferences") or ():
+        how = "Controlled by:" if owner.get("controller") else "Owned by:"
+        pairs.append((how, f"{owner.get('kind')}/{owner.get('name')}"))
+    for title in ("labels", "annotations"):
+        shown = sorted((k, v) for k, v in (meta.get(title) or {}).items() if k != LAST_APPLIED)
+        for index, (key, value) in enumerate(shown):
+            pairs.append(("" if index else f"{title.capitalize()}:", f"{key}={value}"))
+    return pairs
 
 
 def _indented(text: str) -> list[str]:

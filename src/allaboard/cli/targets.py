@@ -42,12 +42,22 @@ async def find_targets(
     for word, name in wanted:
         if name and ("/" in name or not word):
             raise BadInput(f"{name!r} is not a name; write KIND NAME or KIND/NAME")
-        served = await connection.discovery.resolve(word)
-        if served is None:
-            raise BadInput(f"the server has no resource type {word!r}")
-        namespaced = served.kind.namespaced and not all_namespaces
-        targets.append(Target(served, connection.namespace if namespaced else "", name, ""))
+        for served in await _meant(connection, word, name):
+            namespaced = served.kind.namespaced and not all_namespaces
+            targets.append(Target(served, connection.namespace if namespaced else "", name, ""))
     return targets
+
+
+async def _meant(connection: Connection, word: str, name: str) -> list[Served]:
+    """The kind of this name or, where no object is named, the kinds of a category such as `all`."""
+    served = await connection.discovery.resolve(word)
+    if served is not None:
+        return [served]
+    everything = [] if name else await connection.discovery.all()
+    members = [served for served in everything if word in served.categories]
+    if not members:
+        raise BadInput(f"the server has no resource type {word!r}")
+    return members
 
 
 async def read_targets(

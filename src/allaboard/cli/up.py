@@ -62,7 +62,8 @@ def up(
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     with tempfile.TemporaryDirectory(prefix="allaboard-") as scratch:
         folder = Path(scratch) if in_memory else _data_folder(data)
-        place = Place(folder, in_memory, Path(kubeconfig) if kubeconfig else folder / "kubeconfig")
+        written = Path(kubeconfig).absolute() if kubeconfig else folder / "kubeconfig"
+        place = Place(folder, in_memory, written)
         asyncio.run(_serve(place, port, wanted))
 
 

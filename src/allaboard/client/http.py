@@ -116,7 +116,7 @@ class HttpTransport:
                 timeout=self._watch_timeout,
                 **self._options(),
             )
-        stack.callback(answer.close)
+        stack.callback(_abandon, answer)
         _keep_alive(answer)
         return answer
 
@@ -179,6 +179,13 @@ def _session(tls: ssl.SSLContext | bool, limit: int, base: URL) -> aiohttp.Clien
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"Accept-Encoding": "identity"} if _is_local(base) else None,
     )
+
+
+def _abandon(answer: aiohttp.ClientResponse) -> None:
+    """Leave a watch at once: an orderly end of TLS would outlive whoever closes its loop next."""
+    if answer.connection is not None and answer.connection.transport is not None:
+        answer.connection.transport.abort()
+    answer.close()
 
 
 async def _close(sessions: Sessions | None) -> None:
