@@ -15,6 +15,7 @@ from allaboard.api.errors import Invalid
 MAX_CAUSES = 200
 MAX_SHOWN = 10_000  # characters of one value
 MAX_NAME_SHOWN = 1_000
+MAX_TEXT = 200_000  # characters of all causes together, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +90,21 @@ def too_many(field: str, actual: int, limit: int) -> FieldError:
     )
 
 
+def _tellable(errors: Sequence[FieldError]) -> int:
+    """How many of these, from the first one on, fit into an answer."""
+    size = 0
+    for index, error in enumerate(errors[:MAX_CAUSES]):
+        size += len(error.text)
+        if size > MAX_TEXT and index:
+            return index
+    return min(len(errors), MAX_CAUSES)
+
+
 def invalid(kind: str, group: str, name: str, errors: Sequence[FieldError]) -> Invalid:
     """One 422 naming every broken field once, in the order found; of very many the first ones."""
-    unseen = len(errors) - MAX_CAUSES
-    errors = errors[:MAX_CAUSES]
+    told = errors[: _tellable(errors)]
+    unseen = len(errors) - len(told)
+    errors = told
     unique = list(dict.fromkeys(str(e) for e in errors))
     if unseen > 0:
         unique.append(f"and {unseen} more")
