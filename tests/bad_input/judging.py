@@ -87,7 +87,7 @@ class Asker:
             self.fault(case, "neither accepted nor refused", answer)
         if answer.took_s > LIMIT_S:
             self.fault(case, f"took {answer.took_s:.2f} s", answer)
-        if answer.size > 65536 + 12 * sent_bytes:
+        if answer.size > 262144 + 12 * sent_bytes:
             self.fault(case, f"an answer of {answer.size} bytes to {sent_bytes}", answer)
         if 400 <= answer.status < 500:
             for problem in status_problems(answer):

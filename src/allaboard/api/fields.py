@@ -15,7 +15,7 @@ from allaboard.api.errors import Invalid
 MAX_CAUSES = 200
 MAX_SHOWN = 10_000  # characters of one value
 MAX_NAME_SHOWN = 1_000
-MAX_TEXT = 200_000  # characters of all causes together, about
+MAX_TEXT = 50_000  # characters of all causes together, about
 
 
 @dataclass(frozen=True, slots=True)
