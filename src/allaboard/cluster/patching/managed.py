@@ -128,37 +128,43 @@ def identity(entry: Json) -> tuple[str, ...]:
 class Differences:
     """What changed between two objects, seen in each version that some manager used."""
 
+    __slots__ = ("_known", "_manager", "_new", "_old", "_only", "_versions")
+
     def __init__(self, old: Json, new: Json, schema: Schema | Versions, manager: Manager) -> None:
-        self._old, self._new, self._schema, self._manager = old, new, schema, manager
+        self._old, self._new, self._manager = old, new, manager
         self._known: dict[str, tuple[FieldSet, FieldSet] | None] = {}
+        self._versions: Versions | None = None
+        self._only: tuple[FieldSet, FieldSet] | None = None  # where all versions are the same
+        if isinstance(schema, Versions):
+            self._versions = schema
+        else:
+            self._only = object_changes(object_shape(schema), old, new, manager.reset)
 
     def in_version(self, version: str) -> tuple[FieldSet, FieldSet]:
         """Empty in a version that is gone: see `is_gone`."""
+        if self._only is not None:
+            return self._only
         found = self._find(version)
         return found if found is not None else ({}, {})
 
     def is_gone(self, version: str) -> bool:
-        return self._find(version) is None
+        return self._only is None and self._find(version) is None
 
     def _find(self, version: str) -> tuple[FieldSet, FieldSet] | None:
-        schema = self._schema
-        if not isinstance(schema, Versions):
-            version = ""
-        if version in self._known:
-            return self._known[version]
-        old, new, plain = self._old, self._new, schema
-        if isinstance(schema, Versions):
-            plain = schema.schema
-            if version != self._manager.api_version:
-                before, after = schema.convert(old, version), schema.convert(new, version)
-                if before is None or after is None:
-                    self._known[version] = None
-                    return None
-                old, (new, plain) = before[0], after
-        assert isinstance(plain, Schema)
-        found = object_changes(object_shape(plain), old, new, self._manager.reset)
-        self._known[version] = found
-        return found
+        if version not in self._known:
+            self._known[version] = self._compare(version)
+        return self._known[version]
+
+    def _compare(self, version: str) -> tuple[FieldSet, FieldSet] | None:
+        versions = self._versions
+        assert versions is not None
+        old, new, plain = self._old, self._new, versions.schema
+        if version != self._manager.api_version:
+            before, after = versions.convert(old, version), versions.convert(new, version)
+            if before is None or after is None:
+                return None
+            old, (new, plain) = before[0], after
+        return object_changes(object_shape(plain), old, new, self._manager.reset)
 
 
 def _reassign(entries: Entries, differences: Differences, manager: Manager, time: str) -> Entries:
@@ -195,7 +201,7 @@ def take(entry: Json, differences: "Differences") -> Json | None:
         return None
     changed, removed = differences.in_version(version)
     fields = entry["fieldsV1"]
-    left = difference(difference(fields, changed), removed)
+    left = difference(difference(fields, changed), removed) if fields else fields
     if left is fields:
         return entry
     return {**entry, "fieldsV1": left} if left else None
@@ -230,6 +236,8 @@ def _place(entry: Json) -> tuple[str, str, str, str, str]:
 
 def cap(entries: Entries) -> Entries:
     """Fold the oldest updaters into one entry per version until ten updaters are left."""
+    if len(entries) <= MAX_UPDATE_MANAGERS:
+        return entries
     updaters = sorted((e for e in entries if e["operation"] == UPDATE), key=_place)
     if len(updaters) <= MAX_UPDATE_MANAGERS:
         return entries
