@@ -109,7 +109,7 @@ class Definitions:
         if schema.preserve_unknown:
             self.found[schema.definition] = {"description": "Any JSON value."}
             return
-        made = {"type": "object", "description": schema.description}
+        made = {"type": "object", "description": schema.about or schema.description}
         self.found[schema.definition] = made  # before its fields: it may contain itself
         if schema.required:
             made["required"] = list(schema.required)

@@ -22,6 +22,7 @@ class Schema:
     name: str = ""  # Go type name for messages and OpenAPI references, e.g. PodSpec
     definition: str = ""  # OpenAPI definition, e.g. io.k8s.api.core.v1.PodSpec; '' = inline
     description: str = ""
+    about: str = ""  # what the definition is, whatever a field says of its use of it
     properties: dict[str, "Schema"] = field(default_factory=dict)
     required: tuple[str, ...] = ()
     values: "Schema | None" = None  # of a map (additionalProperties)

@@ -161,6 +161,7 @@ class Library:
             name=name,
             definition=f"{declared.package.prefix}.{name}",
             description=declared.description,
+            about=declared.description,
             map_type=declared.map_type,
             go=f"v1.{name}",
         )
