@@ -79,15 +79,31 @@ def _merge_map(original: Json, patch: Json, schema: Schema) -> Json:
 
 
 def _merge_plainly(original: Json, patch: Json, schema: Schema) -> Json:
-    """As `_merge_map` of a patch without directives, which nearly all are."""
-    out = original.copy()
+    """As `_merge_map` of a patch without directives, which nearly all are.
+
+    A patch that says what is there already gives back `original` itself.
+    """
+    out = original
     for key, value in patch.items():
+        current = original.get(key)
         if value is None:
-            out.pop(key, None)
+            if key not in original:
+                continue
+            merged = None
         elif value.__class__ is str:
-            out[key] = value
+            if current.__class__ is str and current == value:
+                continue
+            merged = value
         else:
-            out[key] = _merge_value(out.get(key), value, _child(schema, key))
+            merged = _merge_value(current, value, _child(schema, key))
+            if merged is current:
+                continue
+        if out is original:
+            out = original.copy()
+        if value is None:
+            del out[key]
+        else:
+            out[key] = merged
     return out
 
 
@@ -185,7 +201,34 @@ def _merge_list(original: list[Any], patch: list[Any], schema: Schema) -> list[A
         return arrange(merged, patch, original, "")
     if not schema.patch_merge_key:
         raise BadRequest(f"cannot merge lists without merge key for {schema.name}")
-    return _merge_members(original, patch, schema)
+    in_place = _merge_in_place(original, patch, schema)
+    return _merge_members(original, patch, schema) if in_place is None else in_place
+
+
+def _merge_in_place(original: list[Json], patch: list[Json], schema: Schema) -> list[Any] | None:
+    """As `_merge_members` where all that is patched is there, in the same order; else None."""
+    merge_key = schema.patch_merge_key
+    places: dict[str, int] = {}
+    for place, member in enumerate(original):
+        key = member.get(merge_key)
+        if key.__class__ is not str:
+            return None
+        places[key] = place
+    if len(places) != len(original):
+        return None
+    out, last = original, -1
+    for member in patch:
+        key = member.get(merge_key)
+        place = places.get(key, -1) if key.__class__ is str else -1
+        if place <= last or DIRECTIVE in member:
+            return None
+        last = place
+        merged = _merge_map(original[place], member, schema.items or _NONE)
+        if merged is not original[place]:
+            if out is original:
+                out = original.copy()
+            out[place] = merged
+    return out
 
 
 def _element_kind(member: Any) -> str:
