@@ -54,7 +54,7 @@ def test_it_writes_a_private_kubeconfig_and_stops_cleanly(tmp_path: Path) -> Non
         settings = yaml.safe_load(config.read_text())
         assert settings["clusters"][0]["cluster"]["server"].startswith("https://127.0.0.1:")
         listed = cli(config, "get", "nodes", "-o", "name")
-        assert listed.stdout.split() == ["nodes/node-0", "nodes/node-1"], listed.stderr
+        assert listed.stdout.split() == ["node/node-0", "node/node-1"], listed.stderr
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=10)
         assert process.returncode == 0, output
