@@ -25,6 +25,7 @@ COMMANDS = {
     "demo": Entry("demo", "See it work: a small story in virtual time."),
     "describe": Entry("objects", "Show one object in detail, with its events."),
     "get": Entry("objects", "List objects."),
+    "manifests": Entry("manifests", "Print what to apply to a cluster."),
     "simulate": Entry("simulate", "Run manifests in virtual time and see what would happen."),
     "up": Entry("up", "Start a Kubernetes in this process, with simulated nodes."),
     "wait": Entry("objects", "Wait until objects meet a condition."),
