@@ -19,6 +19,8 @@ from random import Random
 from types import ModuleType
 from typing import Any
 
+from tests.vectors import RECORDINGS
+
 from allaboard.client.client import Client
 from allaboard.clock import system_clock
 from allaboard.cluster.controllers.install import install
@@ -32,7 +34,7 @@ from allaboard.cluster.server.tls import ensure_tls
 from allaboard.cluster.transport import InProcessTransport
 from allaboard.runtime.manager import Manager
 
-FOLDER = Path("/work/shared/vectors/kube-apiserver-1.36")
+FOLDER = RECORDINGS
 TOKEN = "vectors-token"
 CONTROLLERS = "kube-controller-manager"
 ADMIN = User("admin", ("system:masters", "system:authenticated"), "admin")

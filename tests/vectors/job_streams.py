@@ -14,6 +14,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from tests.vectors import RECORDINGS
+
 from allaboard.api.times import parse_time
 from allaboard.client.client import Client
 from allaboard.client.transport import Request
@@ -24,7 +26,7 @@ from allaboard.cluster.transport import InProcessTransport
 from allaboard.runtime.manager import Manager
 from allaboard.sim.loop import VirtualLoop, run_virtual
 
-FOLDER = Path("/work/shared/vectors/kube-apiserver-1.36/job-controller")
+FOLDER = RECORDINGS / "job-controller"
 INDEX = "batch.kubernetes.io/job-completion-index"
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _TOKEN_VOLUME = re.compile(r"kube-api-access-[a-z0-9]{5}")

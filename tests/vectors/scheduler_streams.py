@@ -8,14 +8,15 @@ of the same description is compared by that description.
 import asyncio
 import json
 import re
-from pathlib import Path
 from typing import Any
+
+from tests.vectors import RECORDINGS
 
 from allaboard.client.transport import Request
 from allaboard.sim.loop import run_virtual
 from allaboard.sim.world import World
 
-FOLDER = Path("/work/shared/vectors/kube-apiserver-1.36/scheduler")
+FOLDER = RECORDINGS / "scheduler"
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 CLASSES = {
     "vec-low": (10, ""),
