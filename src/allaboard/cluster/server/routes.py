@@ -6,6 +6,7 @@ percent-decoded before they are counted, so an encoded slash is a slash.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from allaboard.api.meta import Kind
@@ -18,8 +19,7 @@ OBJECT_VERBS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(NamedTuple):
     """A resource path taken apart, before anybody asked whether it exists."""
 
     group: str
@@ -51,7 +51,7 @@ class Target:
 
 def split(path: str) -> list[str] | None:
     """Decoded segments; None for a path with an empty one, except a slash at the end."""
-    decoded = unquote(path)
+    decoded = unquote(path) if "%" in path else path
     if not decoded.startswith("/"):
         return None
     parts = decoded[1:].split("/")

@@ -130,9 +130,9 @@ class ListOptions:
         return found
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """CreateOptions, UpdateOptions and PatchOptions in one."""
+    """CreateOptions, UpdateOptions and PatchOptions in one; shared by equal requests."""
 
     kind: str
     dry_run: bool = False
@@ -142,8 +142,10 @@ class WriteOptions:
 
     @staticmethod
     def parse(query: Query, kind: str, is_apply: bool = False) -> "WriteOptions":
-        if not query and not is_apply:
-            return WriteOptions(kind)
+        return _write_options(tuple(query.items()), kind, is_apply)
+
+    @staticmethod
+    def read(query: Query, kind: str, is_apply: bool) -> "WriteOptions":
         dry = query.get("dryRun", "")
         options = WriteOptions(
             kind,
@@ -182,6 +184,17 @@ class WriteOptions:
         if self.field_validation:
             shown["fieldValidation"] = self.field_validation
         return shown
+
+
+@lru_cache(maxsize=1024)
+def _write_options(query: tuple[tuple[str, str], ...], kind: str, is_apply: bool) -> WriteOptions:
+    return WriteOptions.read(dict(query), kind, is_apply)
+
+
+@lru_cache(maxsize=1024)
+def shown_options(options: WriteOptions) -> dict[str, object]:
+    """As admission is shown them; admission does not change them."""
+    return options.to_json()
 
 
 def manager_problems(manager: str) -> list[FieldError]:

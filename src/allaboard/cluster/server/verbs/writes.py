@@ -21,7 +21,12 @@ from allaboard.cluster.server.exchange import ApiRequest, User
 from allaboard.cluster.server.refusals import absent, conflict, exists, modified
 from allaboard.cluster.server.routes import Target
 from allaboard.cluster.server.services import Services, is_stored_form, shown, to_stored
-from allaboard.cluster.server.verbs.options import WriteOptions, manager_of, revision
+from allaboard.cluster.server.verbs.options import (
+    WriteOptions,
+    manager_of,
+    revision,
+    shown_options,
+)
 from allaboard.cluster.server.verbs.ownership import Ownership
 from allaboard.cluster.store.errors import StoreConflict
 from allaboard.cluster.store.records import Record, same_content
@@ -82,7 +87,7 @@ class Write:
             target.name,
             obj,
             old,
-            self.options.to_json(),
+            shown_options(self.options),
             user_info(self.user),
             self.options.dry_run,
             self.warnings,
