@@ -11,6 +11,7 @@ import logging
 import socket
 import ssl
 import zlib
+from asyncio import sslproto
 from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
@@ -38,6 +39,9 @@ REPEATABLE = ("impersonate-group",)
 READS = ("GET", "HEAD", "OPTIONS")
 KEEPALIVE_S = 75.0
 COMPRESS_BYTES = 131072
+# What asyncio reserves for reading from each TLS connection, idle or not: 256 KiB unless told
+# otherwise, which would make a thousand watchers cost 300 MB.
+TLS_BUFFER = 32768
 
 
 class HttpServer:
@@ -73,6 +77,8 @@ class HttpServer:
             raise ValueError(f"{host} is not a loopback address; the server listens on loopback")
         loop = asyncio.get_running_loop()
         handshake_s = HEADER_S if self._tls is not None else None
+        if self._tls is not None:
+            sslproto.SSLProtocol.max_size = TLS_BUFFER
         self._listener = await loop.create_server(
             self._deadlines.watched(self._server),
             host.strip("[]"),

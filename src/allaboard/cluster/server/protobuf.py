@@ -17,7 +17,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from allaboard.api.codec import Malformed, read_json
+from allaboard.api.codec import MAX_VALUES, Malformed, read_json
 from allaboard.api.errors import BadRequest, UnsupportedMedia
 from allaboard.api.meta import Json
 from allaboard.api.times import format_duration_ns, format_micro_time, format_time
@@ -48,10 +48,30 @@ def read_protobuf(raw: bytes) -> Json:
             raise UnsupportedMedia(
                 f"{api_version} {kind} cannot be read as protobuf; send application/json"
             )
-        data = _message(message, _bytes(envelope.get(2, b"")), 0)
+        data = _message(message, _bytes(envelope.get(2, b"")), Nesting())
     except BadWire as error:
         raise BadRequest(f"the body is not a protobuf message: {error}") from None
     return {"kind": kind, "apiVersion": api_version, **data}
+
+
+class Nesting:
+    """How deep we are, and how many values the whole message may still hold."""
+
+    __slots__ = ("_left", "_level")
+
+    def __init__(self, level: int = 0, left: list[int] | None = None) -> None:
+        self._level = level
+        self._left = left if left is not None else [MAX_VALUES]  # shared by all levels
+
+    def deeper(self) -> "Nesting":
+        if self._level >= MAX_DEPTH:
+            raise BadWire(f"messages nest deeper than {MAX_DEPTH}")
+        return Nesting(self._level + 1, self._left)
+
+    def spend(self) -> None:
+        self._left[0] -= 1
+        if self._left[0] < 0:
+            raise BadWire(f"more than {MAX_VALUES} values in one message")
 
 
 # --- the wire ------------------------------------------------------------------------------------
@@ -73,8 +93,11 @@ def varint(data: memoryview, at: int) -> tuple[int, int]:
 def fields(data: memoryview | bytes) -> Iterator[tuple[int, Any]]:
     """Number and value of every field: an int, or the bytes."""
     data = memoryview(data)
-    at = 0
+    at = count = 0
     while at < len(data):
+        count += 1
+        if count > MAX_VALUES:
+            raise BadWire(f"more than {MAX_VALUES} values in one message")
         tag, at = varint(data, at)
         number, how = tag >> 3, tag & 7
         if number == 0:
@@ -169,17 +192,16 @@ def _message_fields(message: str) -> dict[int, Field]:
     return found
 
 
-def _message(message: str, data: memoryview, depth: int) -> Json:
-    if depth > MAX_DEPTH:
-        raise BadWire(f"messages nest deeper than {MAX_DEPTH}")
+def _message(message: str, data: memoryview, depth: Nesting) -> Json:
     known = _message_fields(message)
     found: Json = {}
     for number, value in fields(data):
+        depth.spend()
         field = known.get(number)
         if field is None:
             continue  # of a newer release; Kubernetes skips it too
         if field.name == "-":
-            found.update(_message(field.type, _bytes(value), depth + 1))
+            found.update(_message(field.type, _bytes(value), depth.deeper()))
         elif field.many == "[]":
             found.setdefault(field.name, []).extend(_elements(field, value, depth))
         elif field.many == "{}":
@@ -195,17 +217,18 @@ def _message(message: str, data: memoryview, depth: int) -> Json:
     return found
 
 
-def _elements(field: Field, value: Any, depth: int) -> Iterator[Any]:
+def _elements(field: Field, value: Any, depth: Nesting) -> Iterator[Any]:
     if field.type == "int" and not isinstance(value, int):  # packed
         at = 0
         while at < len(value):
+            depth.spend()
             number, at = varint(value, at)
             yield _int(number)
     else:
         yield _value(field.type, value, depth)
 
 
-def _value(kind: str, value: Any, depth: int) -> Any:
+def _value(kind: str, value: Any, depth: Nesting) -> Any:
     reader = SCALARS.get(kind)
     if reader is not None:
         return reader(value if value is not None else ABSENT.get(kind, b""))
@@ -215,17 +238,17 @@ def _value(kind: str, value: Any, depth: int) -> Any:
     special = MESSAGES.get(kind)
     if special is not None:
         return special(dict(fields(data)), depth)
-    return _message(kind, data, depth + 1)
+    return _message(kind, data, depth.deeper())
 
 
 # --- types with a form of their own --------------------------------------------------------------
 
 
-def _time(parts: dict[int, Any], depth: int) -> str | None:
+def _time(parts: dict[int, Any], depth: Nesting) -> str | None:
     return None if not parts else format_time(_second(parts))
 
 
-def _micro_time(parts: dict[int, Any], depth: int) -> str | None:
+def _micro_time(parts: dict[int, Any], depth: Nesting) -> str | None:
     if not parts:
         return None
     return format_micro_time(_second(parts) + _int(parts.get(2, 0)) // 1000 / 1_000_000)
@@ -238,11 +261,11 @@ def _second(parts: dict[int, Any]) -> int:
     return second
 
 
-def _int_or_string(parts: dict[int, Any], depth: int) -> int | str:
+def _int_or_string(parts: dict[int, Any], depth: Nesting) -> int | str:
     return _text(parts.get(3, b"")) if parts.get(1, 0) else _int(parts.get(2, 0))
 
 
-def _raw(parts: dict[int, Any], depth: int) -> Any:
+def _raw(parts: dict[int, Any], depth: Nesting) -> Any:
     text = bytes(_bytes(parts.get(1, b"")))
     try:
         return read_json(text) if text else None
@@ -250,17 +273,17 @@ def _raw(parts: dict[int, Any], depth: int) -> Any:
         raise BadWire(f"an embedded document: {error}") from None
 
 
-def _schema_or_list(parts: dict[int, Any], depth: int) -> Json:
+def _schema_or_list(parts: dict[int, Any], depth: Nesting) -> Json:
     return _schema(parts.get(1), depth)  # several schemas are refused for custom resources anyway
 
 
-def _schema_or_bool(parts: dict[int, Any], depth: int) -> Json | bool:
+def _schema_or_bool(parts: dict[int, Any], depth: Nesting) -> Json | bool:
     return _schema(parts[2], depth) if 2 in parts else bool(parts.get(1, 0))
 
 
-def _schema(value: Any, depth: int) -> Json:
+def _schema(value: Any, depth: Nesting) -> Json:
     data = _bytes(value if value is not None else b"")
-    return _message("apiextensions.JSONSchemaProps", data, depth + 1)
+    return _message("apiextensions.JSONSchemaProps", data, depth.deeper())
 
 
 Reader = Callable[[Any], Any]
@@ -272,7 +295,7 @@ SCALARS: dict[str, Reader] = {
     "bytes": lambda value: base64.b64encode(_bytes(value)).decode(),
 }
 ABSENT: dict[str, Any] = {"int": 0, "bool": 0, "double": bytes(8)}
-MESSAGES: dict[str, Callable[[dict[int, Any], int], Any]] = {
+MESSAGES: dict[str, Callable[[dict[int, Any], Nesting], Any]] = {
     "time": _time,
     "microtime": _micro_time,
     "duration": lambda parts, _: format_duration_ns(_int(parts.get(1, 0))),

@@ -6,12 +6,12 @@ brings its owners along and creates what is not there.
 
 from typing import Any
 
-from allaboard.api.codec import MAX_VALUES, Malformed, has_more_values, read_json
+from allaboard.api.codec import MAX_VALUES, Malformed, has_more_values, read_json, write_json
 from allaboard.api.errors import AlreadyExists, ApiError, BadRequest, UnsupportedMedia
 from allaboard.api.meta import Json
 from allaboard.api.yaml_text import read_first
 from allaboard.cluster.patching.apply import apply
-from allaboard.cluster.patching.json_patch import apply_json_patch
+from allaboard.cluster.patching.json_patch import MAX_COPIED_BYTES, apply_json_patch
 from allaboard.cluster.patching.merge_patch import apply_merge_patch
 from allaboard.cluster.patching.refusal import undecodable
 from allaboard.cluster.patching.strategic import (
@@ -24,7 +24,7 @@ from allaboard.cluster.server.exchange import ApiRequest
 from allaboard.cluster.server.negotiate import check_body_type
 from allaboard.cluster.server.refusals import absent, conflict
 from allaboard.cluster.server.services import Services
-from allaboard.cluster.server.verbs.bodies import decode_patched
+from allaboard.cluster.server.verbs.bodies import decode_patched, too_large
 from allaboard.cluster.server.verbs.options import WriteOptions
 from allaboard.cluster.server.verbs.ownership import APPLY as APPLYING
 from allaboard.cluster.server.verbs.ownership import Ownership
@@ -70,6 +70,7 @@ class Patcher:
                 patched = patched_by(how, old, patch, write)
             if not isinstance(patched, dict):
                 raise BadRequest("the patched document is not an object")
+            self._check_size(request, write, patched)
             try:
                 obj = self._decoded(request, write, patched, old)
             except BadRequest as refused:
@@ -90,6 +91,18 @@ class Patcher:
             target.resource.strategy.default(obj)
         return obj
 
+    def _check_size(self, request: ApiRequest, write: Write, patched: Json) -> None:
+        """Refuse what many small patches would make: an object that nobody could send whole."""
+        target, limit = write.target, self._services.config.max_body_bytes
+        record = self._services.store.get(target.key, target.namespace, target.name)
+        if request.data is not None or record is None:
+            return
+        most = len(record.data) + len(request.body)
+        if b"copy" in request.body:
+            most += MAX_COPIED_BYTES
+        if most > limit and len(write_json(patched)) > limit:
+            raise too_large(limit)
+
     async def _apply(self, request: ApiRequest, write: Write) -> Written:
         target, store = write.target, self._services.store
         config = read_configuration(request)
@@ -102,6 +115,7 @@ class Patcher:
             merged = apply(old, config, ownership.schema, ownership.manager, now, force)
             if merged is old:
                 return {**old, "metadata": dict(old["metadata"])}
+            self._check_size(request, write, merged)
             return self._decoded(request, write, merged, old)
 
         for attempt in range(CREATE_ATTEMPTS):
@@ -157,7 +171,9 @@ def read_configuration(request: ApiRequest) -> Json:
         data = request.data
     else:
         try:
-            if request.body[:1] == b"{" and not has_more_values(request.body, MAX_VALUES):
+            if request.body[:1] == b"{":
+                if has_more_values(request.body, MAX_VALUES):
+                    raise BadRequest(f"error decoding YAML: more than {MAX_VALUES} values")
                 data = read_json(request.body)
             else:
                 data = _read_yaml(request)
