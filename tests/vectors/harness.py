@@ -107,9 +107,19 @@ class ReplayClient:
         self.host, self.port, self.tls = "127.0.0.1", server.port, True
         self.context = ssl.create_default_context(cafile=str(server.files.ca))
         self.token = TOKEN
+        self._open: list[tuple[Any, Any]] = []
 
     def call(self, request: Any, variables: Any, timeout: float = 100) -> Any:
-        return self._call(self, request, variables, timeout)
+        connection, response = self._call(self, request, variables, timeout)
+        self._open.append((connection, response))
+        return connection, response
+
+    def close(self) -> None:
+        """Close what an entry left open; replay.py leaves it to the garbage collector."""
+        for connection, response in self._open:
+            response.close()
+            connection.close()
+        self._open.clear()
 
 
 @dataclass
@@ -236,6 +246,7 @@ def replay_file(path: Path) -> Result:
         player = Player(replay, server)
         for entry in document["entries"]:
             played = player.play(entry)
+            player.client.close()
             if played is not None:
                 result.entries.append(played)
     finally:
@@ -244,6 +255,6 @@ def replay_file(path: Path) -> Result:
 
 
 def files() -> list[Path]:
-    """The files that are conversations, discovery first."""
+    """The files that are conversations; first the one that waits longest."""
     found = [p for p in sorted(FOLDER.glob("*.json")) if "entries" in p.read_text()[:4000]]
-    return sorted(found, key=lambda p: p.name != "discovery.json")
+    return sorted(found, key=lambda p: p.name != "watch.json")

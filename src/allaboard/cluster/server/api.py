@@ -19,7 +19,7 @@ from allaboard.cluster.server.discovery import Discovery
 from allaboard.cluster.server.exchange import JSON, ApiRequest, ApiResponse, refusal
 from allaboard.cluster.server.metrics import Metrics
 from allaboard.cluster.server.negotiate import Form, choose
-from allaboard.cluster.server.refusals import absent, details_of, no_such_endpoint, verb_not_served
+from allaboard.cluster.server.refusals import absent, no_such_endpoint, verb_not_served
 from allaboard.cluster.server.render import Renderer
 from allaboard.cluster.server.routes import Target
 from allaboard.cluster.server.services import Config, Services
@@ -133,7 +133,7 @@ class ApiServer:
         if resource.namespaced and path.name and not path.in_namespace:
             raise no_such_endpoint()
         if path.subresource and path.subresource not in resource.subresources:
-            raise no_such_endpoint(details_of(resource, path.name) if resource.custom else None)
+            raise absent(resource, path.name) if resource.custom else no_such_endpoint()
         watching = boolean(request.query, "watch")
         verb = routes.verb_of(request.method, path, watching)
         if not path.subresource and verb not in resource.verbs:

@@ -24,8 +24,8 @@ def details_of(resource: Resource, name: str = "") -> Json:
     return {key: value for key, value in details.items() if value}
 
 
-def no_such_endpoint(details: Json | None = None) -> NotFound:
-    return NotFound("the server could not find the requested resource", details=details or {})
+def no_such_endpoint() -> NotFound:
+    return NotFound("the server could not find the requested resource", details={})
 
 
 def verb_not_served() -> MethodNotAllowed:
