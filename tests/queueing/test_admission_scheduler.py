@@ -10,6 +10,7 @@ from allaboard.api.kueue.types.flavors import ResourceFlavor
 from allaboard.api.kueue.types.queues import ClusterQueue, LocalQueue
 from allaboard.api.kueue.types.workloads import Workload
 from allaboard.api.meta import Json
+from allaboard.queueing.queue_controllers import QueueControllers
 from allaboard.queueing.scheduler import AdmissionScheduler
 from allaboard.runtime.manager import Manager
 from allaboard.sim.loop import run_virtual
@@ -29,6 +30,7 @@ class Stage:
             await self.client.create(crd)
         manager = Manager(self.world.cluster.client("kueue"), self.world.clock, Random(1), "kueue")
         self.scheduler = AdmissionScheduler(manager)
+        QueueControllers(manager, self.scheduler.ledger)
         self.manager = manager
         await manager.start()
         await self.create(ResourceFlavor, "f", {})
@@ -173,10 +175,54 @@ def test_a_restart_recounts_and_decides_nothing_twice() -> None:
             stage.world.cluster.client("kueue"), stage.world.clock, Random(2), "kueue"
         )
         scheduler = AdmissionScheduler(manager)
+        QueueControllers(manager, scheduler.ledger)
         stage.manager = manager
         await manager.start()
         await asyncio.sleep(60)
         assert stage.world.cluster.store.revision == before
         assert len(scheduler.ledger.queues["a"].reserved) == 3
+
+    play(scene)
+
+
+def test_queues_tell_how_many_wait_and_what_is_used() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.queue("a", "2")
+        await stage.queue("b", "2")
+        await stage.submit("big", "a", "3")
+        await stage.submit("more", "a", "3")
+        await asyncio.sleep(5)
+        queue = await stage.client.get(ClusterQueue.KIND, "a")
+        status = queue["status"]
+        counts = [
+            status[k] for k in ("pendingWorkloads", "reservingWorkloads", "admittedWorkloads")
+        ]
+        assert counts == [1, 1, 1]
+        assert status["flavorsUsage"] == [
+            {"name": "f", "resources": [{"name": "cpu", "total": "3", "borrowed": "1"}]}
+        ]
+        assert [(c["type"], c["status"], c["message"]) for c in status["conditions"]] == [
+            ("Active", "True", "Can admit new workloads")
+        ]
+        local = (await stage.client.get(LocalQueue.KIND, "a", "default"))["status"]
+        assert (local["pendingWorkloads"], local["admittedWorkloads"]) == (1, 1)
+        assert local["flavorsUsage"] == [
+            {"name": "f", "resources": [{"name": "cpu", "total": "3"}]}
+        ]
+
+    play(scene)
+
+
+def test_a_queue_that_names_a_missing_flavor_says_so() -> None:
+    async def scene(stage: Stage) -> None:
+        quota = {"name": "none", "resources": [{"name": "cpu", "nominalQuota": "1"}]}
+        groups = [{"coveredResources": ["cpu"], "flavors": [quota]}]
+        await stage.queue("a", "2", resourceGroups=groups)
+        await asyncio.sleep(2)
+        found = (await stage.client.get(ClusterQueue.KIND, "a"))["status"]["conditions"][0]
+        assert (found["reason"], found["message"]) == (
+            "FlavorNotFound",
+            "Can't admit new workloads: references missing ResourceFlavor(s): none.",
+        )
 
     play(scene)
