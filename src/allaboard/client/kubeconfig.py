@@ -166,7 +166,10 @@ def _merge(merged: Kubeconfig, data: Json, path: Path) -> None:
         ("users", "user", merged.users),
         ("contexts", "context", merged.contexts),
     ):
-        for item in data.get(section) or []:
+        entries = data.get(section) or []
+        if not isinstance(entries, list):
+            raise KubeconfigError(f"{path}: {section}: must be a list")
+        for item in entries:
             if not isinstance(item, dict) or not isinstance(item.get(inner) or {}, dict):
                 raise KubeconfigError(f"{path}: {section}: every entry needs a name and a {inner}")
             body = _with_base(item.get(inner) or {}, base)

@@ -33,7 +33,7 @@ def apply_json_patch(doc: Json, ops: Any) -> Any:
     _check_operations(ops)
     patcher = _Patcher(doc)
     try:
-        for op in ops:
+        for op in ops or ():  # null is a patch without operations
             patcher.run(op)
     except _Fails:
         raise Invalid(REJECTED, details={}) from None
