@@ -49,6 +49,7 @@ class Definition:
     selectable: tuple[str, ...] = ()
     edits: tuple[Edit, ...] = ()  # what makes v1beta1 of it
     renamed_paths: tuple[tuple[str, str], ...] = ()  # of columns, in v1beta1
+    converts: bool = False  # values move between versions; where not, pruning is enough
 
 
 _PENDING = _column("Pending Workloads", ".status.pendingWorkloads", "integer")
@@ -67,6 +68,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         ),
         has_status=True,
         edits=v1beta1.CLUSTER_QUEUE,
+        converts=True,
         renamed_paths=((".spec.cohortName", ".spec.cohort"),),
     ),
     Definition(Cohort, ("co",), has_status=True),
@@ -76,6 +78,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         (_column("ClusterQueue", ".spec.clusterQueue"), _PENDING, _ADMITTED),
         has_status=True,
         edits=v1beta1.LOCAL_QUEUE,
+        converts=True,
     ),
     Definition(ProvisioningRequestConfig, ("prc",)),
     Definition(ResourceFlavor, ("flavor", "flavors", "rf")),
@@ -94,6 +97,7 @@ DEFINITIONS: tuple[Definition, ...] = (
         has_status=True,
         selectable=(".status.admission.clusterQueue",),
         edits=v1beta1.WORKLOAD,
+        converts=True,
     ),
 )
 
@@ -107,9 +111,8 @@ class ConversionWebhook:
     ca_bundle: str = ""  # base64 of PEM; empty: somebody injects it
 
     def spec(self) -> Json:
-        client: Json = {
-            "service": {"namespace": self.namespace, "name": self.service, "path": "/convert"}
-        }
+        service = {"namespace": self.namespace, "name": self.service, "path": "/convert"}
+        client: Json = {"service": {**service, "port": 443}}
         if self.ca_bundle:
             client["caBundle"] = self.ca_bundle
         hook = {"clientConfig": client, "conversionReviewVersions": ["v1"]}
@@ -120,6 +123,8 @@ def definition_of(entry: Definition, webhook: ConversionWebhook | None = None) -
     """The CustomResourceDefinition as an object to apply."""
     kind = entry.view.KIND
     schema = schema_of(entry.view)
+    # A webhook that is away makes a kind unreadable: only those that need one have it.
+    hook = webhook if entry.converts else None
     new = _version(entry, STORED, schema, entry.columns)
     columns = [_renamed(column, entry) for column in entry.columns]
     old = _version(entry, OLD, v1beta1.older(schema, entry.edits), columns)
@@ -139,7 +144,7 @@ def definition_of(entry: Definition, webhook: ConversionWebhook | None = None) -
             "group": GROUP,
             "names": names,
             "scope": "Namespaced" if kind.namespaced else "Cluster",
-            "conversion": webhook.spec() if webhook else {"strategy": "None"},
+            "conversion": hook.spec() if hook else {"strategy": "None"},
             "versions": [old, new],
         },
     }
@@ -158,7 +163,9 @@ def _version(entry: Definition, name: str, schema: Json, columns: Sequence[Json]
         version["subresources"] = {"status": {}}
     if columns:
         version["additionalPrinterColumns"] = [dict(column) for column in columns]
-    if entry.selectable:
+    if entry.selectable and name == STORED:
+        # An API server refuses selectable fields that all versions share beside schemas that
+        # they do not share.
         version["selectableFields"] = [{"jsonPath": path} for path in entry.selectable]
     return version
 
