@@ -8,6 +8,7 @@ the processor seconds used so far.
 
 import argparse
 import asyncio
+import gc
 import json
 import ssl
 import subprocess
@@ -35,6 +36,9 @@ async def serve(directory: Path, in_memory: bool) -> None:
     api = await assemble(clock, Random(), store)
     http = HttpServer(api, Authenticator({TOKEN: ADMIN}), files.server_context())
     port = await http.start()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 100)
     print(json.dumps({"port": port}), flush=True)
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
