@@ -1,13 +1,6 @@
 """What may `flavorFungibility.fallbackStrategy` say? (KEP-2560 as DESIGN §1 decides it.)"""
 
-from allaboard.api.fields import (
-    FieldError,
-    bad_value,
-    duplicate,
-    forbidden,
-    not_supported,
-    required,
-)
+from allaboard.api.fields import FieldError, bad_value, forbidden, required
 from allaboard.api.kueue.types.fallback import (
     CHECK_REJECTED,
     EVERY_FLAVOR,
@@ -15,7 +8,14 @@ from allaboard.api.kueue.types.fallback import (
     TIMED_OUT,
     TRIGGERS,
 )
-from allaboard.api.kueue.validating.reading import bad, entries, part, text
+from allaboard.api.kueue.validating.reading import (
+    bad,
+    duplicate,
+    entries,
+    not_supported,
+    part,
+    text,
+)
 from allaboard.api.meta import Json
 from allaboard.api.times import TimeError, parse_duration_ns
 
@@ -41,7 +41,7 @@ def validate_fallback(strategy: Json, flavors: list[str], path: str) -> list[Fie
             errors.append(duplicate(place, {"name": name, "trigger": trigger}))
         seen[name, trigger] = None
         if name != EVERY_FLAVOR and name not in flavors:
-            errors.append(not_supported(f"{place}.name", name, [EVERY_FLAVOR, *flavors[:16]]))
+            errors.append(not_supported(f"{place}.name", name, [EVERY_FLAVOR, *flavors]))
         if trigger not in TRIGGERS:
             errors.append(not_supported(f"{place}.trigger", trigger, TRIGGERS))
         errors += _timeout(rule, trigger, place)

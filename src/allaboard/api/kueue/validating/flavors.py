@@ -2,13 +2,14 @@
 
 from typing import Final
 
-from allaboard.api.fields import FieldError, duplicate, required, too_many
+from allaboard.api.fields import FieldError, required, too_many
 from allaboard.api.kueue.names import HOSTNAME
 from allaboard.api.kueue.validating.reading import (
     IMMUTABLE,
     bad,
     bounded,
     changed,
+    duplicate,
     entries,
     label_errors,
     label_key_errors,

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from allaboard.api import names
-from allaboard.api.fields import FieldError, duplicate, forbidden, required, too_many
+from allaboard.api.fields import FieldError, forbidden, required, too_many
 from allaboard.api.kueue.names import PODS
 from allaboard.api.kueue.types.workloads import MAX_POD_SETS
 from allaboard.api.kueue.validating.reading import (
@@ -11,6 +11,7 @@ from allaboard.api.kueue.validating.reading import (
     amount_errors,
     annotation_errors,
     bad,
+    duplicate,
     entries,
     label_errors,
     label_key_errors,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from allaboard.api.fields import FieldError, duplicate, forbidden, not_supported, required, too_many
+from allaboard.api.fields import FieldError, forbidden, required, too_many
 from allaboard.api.kueue.validating.fallback import validate_fallback
 from allaboard.api.kueue.validating.reading import (
     IMMUTABLE,
@@ -12,8 +12,10 @@ from allaboard.api.kueue.validating.reading import (
     bounded,
     changed,
     counted,
+    duplicate,
     entries,
     name_errors,
+    not_supported,
     parsed,
     part,
     resource_name_errors,
@@ -229,7 +231,7 @@ def _checks(strategy: Json, flavors: list[str]) -> list[FieldError]:
         seen[name] = None
         for at, flavor in texts(check, "onFlavors"):
             if flavor not in flavors:
-                errors.append(not_supported(f"{place}.onFlavors[{at}]", flavor, flavors[:16]))
+                errors.append(not_supported(f"{place}.onFlavors[{at}]", flavor, flavors))
     return errors
 
 

@@ -3,10 +3,10 @@
 Readers give what is there in the expected shape and nothing otherwise: `shape.py` reports the rest.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, Final
 
-from allaboard.api import names, quantity
+from allaboard.api import fields, names, quantity
 from allaboard.api.fields import FieldError, bad_value
 from allaboard.api.meta import Json
 
@@ -15,6 +15,7 @@ NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 IMMUTABLE: Final = "field is immutable"
 MAX_AMOUNT: Final = 2**63 - 1
 _SHOWN: Final = 200  # characters of a value worth repeating
+_NAMED: Final = 20  # allowed values worth listing
 
 
 def part(holder: Any, *path: str) -> Json:
@@ -51,16 +52,31 @@ def number(holder: Any, name: str, default: int = 0) -> int:
 
 
 def shown(value: Any) -> Any:
-    """A value as a message repeats it: never longer than a line or two."""
+    """A value as a message repeats it: never longer than a few lines."""
     if isinstance(value, str) and len(value) > _SHOWN:
         return value[:_SHOWN] + "…"
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 2**127:
         return "a number too long to show"
+    if isinstance(value, dict | list):
+        members = list(value.items()) if isinstance(value, dict) else list(enumerate(value))
+        if len(members) <= 4 and not any(isinstance(m, dict | list) for _, m in members):
+            plain = {str(name)[:63]: shown(member) for name, member in members}
+            return plain if isinstance(value, dict) else list(plain.values())
+        return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(members)}"
     return value
 
 
 def bad(field: str, value: Any, detail: str) -> FieldError:
     return bad_value(field, shown(value), detail)
+
+
+def duplicate(field: str, value: Any) -> FieldError:
+    return fields.duplicate(field, shown(value))
+
+
+def not_supported(field: str, value: Any, allowed: Sequence[str]) -> FieldError:
+    """Of many allowed values the first few are named."""
+    return fields.not_supported(field, shown(value), allowed[:_NAMED])
 
 
 def bounded(errors: list[FieldError]) -> list[FieldError]:
@@ -125,17 +141,6 @@ def annotation_errors(annotations: Any, field: str) -> list[FieldError]:
             ]
         if len(found) >= MAX_REPORTED:
             break
-    return found
-
-
-def duplicates(values: Iterable[tuple[int, Any]]) -> list[tuple[int, Any]]:
-    """Those that were there before, with their places."""
-    seen: dict[Any, None] = {}
-    found = []
-    for index, value in values:
-        if value in seen:
-            found.append((index, value))
-        seen[value] = None
     return found
 
 

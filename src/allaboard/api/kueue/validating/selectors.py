@@ -3,13 +3,15 @@
 from typing import Any
 
 from allaboard.api import names
-from allaboard.api.fields import FieldError, duplicate, forbidden, not_supported, required
+from allaboard.api.fields import FieldError, forbidden, required
 from allaboard.api.kueue.types.shared import EFFECTS
 from allaboard.api.kueue.validating.reading import (
     bad,
+    duplicate,
     entries,
     label_errors,
     label_key_errors,
+    not_supported,
     text,
     texts,
 )

@@ -9,12 +9,18 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from allaboard.api.fields import FieldError, duplicate, not_supported, required, too_many
+from allaboard.api.fields import FieldError, required, too_many
 from allaboard.api.kueue.crd import v1beta1
 from allaboard.api.kueue.crd.definitions import DEFINITIONS
 from allaboard.api.kueue.crd.schema import schema_of
 from allaboard.api.kueue.types.shared import OLD
-from allaboard.api.kueue.validating.reading import MAX_REPORTED, bad, shown
+from allaboard.api.kueue.validating.reading import (
+    MAX_REPORTED,
+    bad,
+    duplicate,
+    not_supported,
+    shown,
+)
 from allaboard.api.meta import Json
 from allaboard.api.times import TimeError, parse_time
 

@@ -4,7 +4,7 @@ The same rules hold for writes to the object and to its status: a user who may w
 through it what the other forbids. `workload_changes.py` has the rules on old and new together.
 """
 
-from allaboard.api.fields import FieldError, duplicate, not_found, not_supported, required, too_many
+from allaboard.api.fields import FieldError, not_found, required, too_many
 from allaboard.api.kueue.reasons import QUOTA_RESERVED
 from allaboard.api.kueue.topology_encoding import EncodingError, decode
 from allaboard.api.kueue.types.workloads import MAX_POD_SETS
@@ -17,9 +17,11 @@ from allaboard.api.kueue.validating.reading import (
     bounded,
     changed,
     counted,
+    duplicate,
     entries,
     label_errors,
     name_errors,
+    not_supported,
     number,
     parsed,
     part,
