@@ -14,6 +14,7 @@ from allaboard.api.times import format_duration, parse_duration
 from allaboard.cli.documents import read_documents
 from allaboard.cli.failures import BadInput
 from allaboard.clock import system_clock
+from allaboard.queueing.config import ConfigError, load
 from allaboard.sim.loop import Stuck, run_virtual
 from allaboard.sim.script import ScriptError, Step, read_script
 from allaboard.sim.world import World
@@ -86,19 +87,16 @@ def _until(text: str | None) -> float | None:
 
 
 def check_config(path: str | None) -> None:
-    """The file must be one Configuration; its sections belong to the queueing controllers."""
+    """Refuse a Configuration that the queueing controllers could not use."""
     if path is None:
         return
-    documents = [data for _, data in read_documents([path]) if data is not None]
-    if len(documents) != 1 or not isinstance(documents[0], dict):
-        raise BadInput(f"--config {path}: expected exactly one Configuration document")
-    group = str(documents[0].get("apiVersion", "")).partition("/")[0]
-    if group != "config.kueue.x-k8s.io" or documents[0].get("kind") != "Configuration":
-        raise BadInput(
-            f"--config {path}: apiVersion and kind must be config.kueue.x-k8s.io/v1beta1 or "
-            f"v1beta2 and Configuration, found {documents[0].get('apiVersion')!r} and "
-            f"{documents[0].get('kind')!r}"
-        )
+    documents = [data for _, data in read_documents([path])]
+    if len(documents) != 1:
+        raise BadInput(f"--config {path}: expected one Configuration, found {len(documents)}")
+    try:
+        load(documents[0])
+    except ConfigError as error:
+        raise BadInput(f"--config {path}: {error}") from None
 
 
 def _run(

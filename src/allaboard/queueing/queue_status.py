@@ -61,8 +61,7 @@ def _waiting(ledger: Ledger, queue: str) -> Iterator[Workload]:
     state = ledger.queues.get(queue)
     if state is None:
         return
-    for bucket in state.pending.buckets.values():
-        yield from bucket.members.values()
+    yield from state.pending.in_order()
     for uid in ledger.backoffs:
         if ledger.entries[uid].queue == queue:
             yield ledger.entries[uid].workload
