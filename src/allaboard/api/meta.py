@@ -44,9 +44,13 @@ class Kind:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        middle = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
-        tail = "".join(f"/{part}" for part in (name, subresource) if part)
-        return f"{self.root}{middle}/{self.plural}{tail}"
+        head = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        if namespace and self.namespaced:
+            head = f"{head}/namespaces/{namespace}"
+        if not name:
+            return f"{head}/{self.plural}/{subresource}" if subresource else f"{head}/{self.plural}"
+        path = f"{head}/{self.plural}/{name}"
+        return f"{path}/{subresource}" if subresource else path
 
 
 def key_of(obj: Json) -> Key:

@@ -124,6 +124,7 @@ def _cannot(text: str, layout: str, rest: str, element: str) -> TimeError:
     return TimeError(f'parsing time "{text}" as "{layout}": cannot parse "{rest}" as "{element}"')
 
 
+@lru_cache(maxsize=4_096)
 def parse_duration_ns(text: str) -> int:
     """Nanoseconds of a Go duration such as `1h30m`, `-1.5s`, `0`."""
     body = text[1:] if text[:1] in ("+", "-") else text

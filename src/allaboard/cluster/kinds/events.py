@@ -113,13 +113,12 @@ def validate_event(event: Json, controller_field: str) -> list[FieldError]:
     out: list[FieldError] = []
     home = event["metadata"].get("namespace") or ""
     about = (event.get("involvedObject") or {}).get("namespace") or ""
-    mismatch = bad_value("involvedObject.namespace", about, "does not match event.namespace")
     if not event.get("eventTime"):
         if about != home and (about or home != "default"):
-            out.append(mismatch)
+            out.append(_elsewhere(about))
         return out
     if not about and home not in ("default", "kube-system"):
-        out.append(mismatch)
+        out.append(_elsewhere(about))
     controller = event.get("reportingComponent") or ""
     if not controller:
         out.append(required(controller_field))
@@ -134,6 +133,10 @@ def validate_event(event: Json, controller_field: str) -> list[FieldError]:
     if len(event.get("message") or "") > _MAX_MESSAGE:
         out.append(bad_value("message", "", f"can have at most {_MAX_MESSAGE} characters"))
     return out
+
+
+def _elsewhere(about: str) -> FieldError:
+    return bad_value("involvedObject.namespace", about, "does not match event.namespace")
 
 
 def _of(key: str) -> Callable[[Json], str]:

@@ -80,9 +80,19 @@ class Kubelets:
             return
         noticed = old is None or not old.spec.node_name
         deleted = new.metadata.deletion_timestamp is not None
-        foreign = old is not None and old.status.phase != new.status.phase
-        if noticed or deleted or foreign:
+        if noticed or deleted or (old is not None and self._is_foreign(old, new)):
             self.controller.enqueue(new.key)
+
+    def _is_foreign(self, old: Pod, new: Pod) -> bool:
+        """Did somebody else move this pod? Of our own moves we need not be told."""
+        if old.status.phase == new.status.phase:
+            return False
+        life = self._lives.get(new.uid)
+        if life is None:
+            return True
+        if new.status.phase in FINISHED:
+            return not life.finished
+        return new.status.phase != "Running" or life.running_at is None
 
     def _node_changed(self, old: Node | None, new: Node | None) -> None:
         if new is not None and is_reachable(new) and not is_reachable(old):

@@ -20,6 +20,25 @@ ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "ABSENT"})()
 _ZEROES: dict[str, Any] = {"string": "", "boolean": False, "integer": 0, "number": 0}
 
 
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+# The same few finalizers, condition types and names of containers come again and again; long texts
+# are not worth their memory.
+_SHORT = 256
+
+
+@lru_cache(maxsize=4096)
+def _value_element(value: str) -> str:
+    return f"v:{_text(value)}"
+
+
+@lru_cache(maxsize=4096)
+def _key_element(name: str, value: str) -> str:
+    return f"k:{_text({name: value})}"
+
+
 class KeyMissing(ValueError):
     """A member of a keyed list that cannot be told from the others."""
 
@@ -65,16 +84,17 @@ class Shape:
     def element(self, member: Any) -> str:
         """The path element of a list member. KeyMissing when it has none."""
         if self.kind == "set":
-            return "v:" + json.dumps(member, ensure_ascii=False, separators=(",", ":"))
+            is_short = member.__class__ is str and len(member) <= _SHORT
+            return _value_element(member) if is_short else "v:" + _text(member)
         if not isinstance(member, dict):
             what = "a null element" if member is None else "non-map elements"
             raise KeyMissing(f"associative list with keys may not have {what}")
         if len(self._keys) == 1:
             name, default = self._keys[0]
             value = member.get(name, default)
-            if value.__class__ is str and value.isascii() and value.replace("-", "").isalnum():
-                return f'k:{{"{name}":"{value}"}}'
-        return "k:" + json.dumps(self.key(member), ensure_ascii=False, separators=(",", ":"))
+            if value.__class__ is str and len(value) <= _SHORT:
+                return _key_element(name, value)
+        return "k:" + _text(self.key(member))
 
     def key(self, member: Json) -> Json:
         """What tells a member from the others: its key fields, as far as it has them."""

@@ -34,15 +34,15 @@ class Metrics:
             "Requests turned away because too many were in flight.",
             registry=self.registry,
         )
-        self._children: dict[tuple[str, str, int], Counter] = {}
+        self._counts: dict[tuple[str, str, int], int] = {}  # since somebody last asked
 
     def count(self, verb: str, resource: str, code: int) -> None:
         key = (verb, resource, code)
-        child = self._children.get(key)
-        if child is None:
-            child = self._children[key] = self.requests.labels(verb, resource, str(code))
-        child.inc()
+        self._counts[key] = self._counts.get(key, 0) + 1
 
     def answer(self) -> ApiResponse:
+        for (verb, resource, code), count in self._counts.items():
+            self.requests.labels(verb, resource, str(code)).inc(count)
+        self._counts.clear()
         text = generate_latest(self.registry)
         return ApiResponse(200, text=text, content_type=CONTENT_TYPE)
