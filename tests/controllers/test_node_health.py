@@ -9,6 +9,7 @@ from allaboard.api.times import format_time
 from allaboard.cluster.controllers.nodes.health import (
     eviction_time,
     silent_conditions,
+    taints_since,
     wanted_taints,
 )
 
@@ -91,7 +92,17 @@ def toleration(**fields: Any) -> Json:
 )
 def test_when_a_pod_must_leave(tolerations: list[Json], leaves_at: float | None) -> None:
     pod = {"spec": {"tolerations": tolerations}}
-    assert eviction_time(pod, [GONE], NOW + 10) == leaves_at
+    since = taints_since([GONE], {}, NOW + 10)
+    assert eviction_time(pod, [GONE], since, NOW + 10) == leaves_at
+
+
+def test_a_taint_that_does_not_say_since_when_counts_from_when_it_was_first_seen() -> None:
+    bare = taint("unreachable", "NoExecute")
+    pod = {"spec": {"tolerations": [toleration(tolerationSeconds=20)]}}
+    since = taints_since([bare], taints_since([bare], {}, NOW), NOW + 7)
+    assert eviction_time(pod, [bare], since, NOW + 7) == NOW + 20
+    anew = taints_since([bare], {}, NOW + 7)
+    assert eviction_time(pod, [bare], anew, NOW + 7) == NOW + 27
 
 
 def test_a_silent_node_is_unknown_in_every_respect() -> None:

@@ -3,7 +3,13 @@
 from allaboard.api.errors import Conflict, NotFound
 from allaboard.api.meta import Json, Key, key_of
 from allaboard.api.types import Pod
-from allaboard.cluster.controllers.nodes.health import disruption, evicting_taints, eviction_time
+from allaboard.cluster.controllers.nodes.health import (
+    Since,
+    disruption,
+    evicting_taints,
+    eviction_time,
+    taints_since,
+)
 from allaboard.cluster.controllers.nodes.residents import Residents, has_ended, node_name
 from allaboard.runtime.controller import DONE, Again, Controller, Outcome
 from allaboard.runtime.events import EventRecorder
@@ -18,19 +24,18 @@ class TaintEviction:
         self._clock = manager.clock
         self._residents = residents
         self._recorder = recorder
-        self._tainted: dict[str, None] = {}
+        self._tainted: dict[str, Since] = {}
         self.controller = manager.add(Controller("taint-eviction", self.reconcile, workers))
         residents.nodes.on_change(self._node_changed)
         residents.pods.on_change(self._pod_changed)
 
     def _node_changed(self, old: Json | None, new: Json | None) -> None:
         name = (new or old or {})["metadata"]["name"]
-        taints = evicting_taints(new) if new is not None else []
-        if not taints:
-            self._tainted.pop(name, None)
-            return
-        self._tainted[name] = None
-        if old is None or evicting_taints(old) != taints:
+        before = self._tainted.pop(name, {})
+        since = taints_since(evicting_taints(new), before, self._clock.now()) if new else {}
+        if since:
+            self._tainted[name] = since
+        if since != before:  # pods that may stay after all are told so, too
             for pod in self._residents.on(name):
                 self.controller.enqueue(key_of(pod))
 
@@ -48,7 +53,8 @@ class TaintEviction:
         if node is None:
             return DONE
         now = self._clock.now()
-        due = eviction_time(pod, evicting_taints(node), now)
+        since = self._tainted.get(node_name(pod), {})
+        due = eviction_time(pod, evicting_taints(node), since, now)
         if due is None:
             return DONE
         if due > now:

@@ -18,6 +18,8 @@ _BY_CONDITION = {
 _OURS = {NOT_READY, UNREACHABLE, UNSCHEDULABLE, *_BY_CONDITION.values()}
 _SILENT = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 
+Since = dict[tuple[str, str], Instant]  # key and value of a taint, and since when it is there
+
 
 def ready_status(node: Json) -> str:
     """True, False, Unknown, or '' when the node never said."""
@@ -90,7 +92,20 @@ def evicting_taints(node: Json) -> list[Json]:
     return [t for t in node["spec"].get("taints") or () if t.get("effect") == "NoExecute"]
 
 
-def eviction_time(pod: Json, taints: Iterable[Json], now: Instant) -> Instant | None:
+def taints_since(taints: Iterable[Json], before: Since, now: Instant) -> Since:
+    """Since when each taint is there: as it says itself, else when it was first seen."""
+    since: Since = {}
+    for taint in taints:
+        told = taint.get("timeAdded")
+        since[taint_id(taint)] = parse_time(told) if told else before.get(taint_id(taint), now)
+    return since
+
+
+def taint_id(taint: Json) -> tuple[str, str]:
+    return taint["key"], taint.get("value", "")
+
+
+def eviction_time(pod: Json, taints: Iterable[Json], since: Since, now: Instant) -> Instant | None:
     """When the pod has to leave a node with these NoExecute taints; None if it may stay."""
     tolerations = pod["spec"].get("tolerations") or ()
     times: list[Instant] = []
@@ -101,8 +116,7 @@ def eviction_time(pod: Json, taints: Iterable[Json], now: Instant) -> Instant | 
         limits = [t.get("tolerationSeconds") for t in matching]
         bounded = [limit for limit in limits if limit is not None]
         if bounded:
-            since = parse_time(taint["timeAdded"]) if taint.get("timeAdded") else now
-            times.append(since + max(0, min(bounded)))
+            times.append(since.get(taint_id(taint), now) + max(0, min(bounded)))
     return min(times, default=None)
 
 
