@@ -108,8 +108,12 @@ async def _serve(place: Place, port: int | None, nodes: list[tuple[str, Json]] |
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
     clock = system_clock()
-    tls = ensure_tls(place.folder / "tls", clock.now())
-    token = _token(place.folder / "admin.token")
+    try:
+        tls = ensure_tls(place.folder / "tls", clock.now())
+        token = _token(place.folder / "admin.token")
+    except OSError as error:
+        at = error.filename or place.folder
+        raise Failure(f"{at}: cannot be used: {error.strerror}") from None
     data = None if place.in_memory else place.folder / "store"
     rng = Random(SystemRandom().getrandbits(128))
     cluster = EmbeddedCluster(ClusterConfig(clock, rng, data, tls.ca.read_text()))
@@ -160,8 +164,9 @@ async def _ensure_nodes(cluster: EmbeddedCluster, nodes: list[tuple[str, Json]] 
 
 def _token(path: Path) -> str:
     """The administrator's token, made once per data folder."""
-    if path.exists():
-        return path.read_text().strip()
+    known = path.read_text(errors="replace").strip() if path.exists() else ""
+    if known:
+        return known
     token = secrets.token_urlsafe(32)
     write_private(path, token + "\n")
     return token

@@ -97,7 +97,9 @@ _EXAMPLE = {"apiVersion": "apiVersion: batch/v1", "kind": "kind: Job"}
 
 
 def _annotations(where: str, meta: Json) -> Mapping[str, str]:
-    annotations = meta.get("annotations") or {}
+    annotations = meta.get("annotations")
+    if annotations is None:
+        return {}
     if not isinstance(annotations, dict):
         raise ScriptError(f"{where}: metadata.annotations: must be a map of strings")
     for key, value in annotations.items():

@@ -93,7 +93,12 @@ def _is_usable(files: TlsFiles, now: datetime) -> bool:
     )  # fmt: skip
     if not all(path.exists() for path in wanted):
         return False
-    certificate = x509.load_pem_x509_certificate(files.server_certificate.read_bytes())
+    try:
+        certificate = x509.load_pem_x509_certificate(files.server_certificate.read_bytes())
+        files.server_context()
+        files.client_context(with_certificate=True)
+    except (ValueError, ssl.SSLError):  # broken off while it was written, or not ours
+        return False
     begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     return begins <= now < ends - RENEW_BEFORE
 
