@@ -198,3 +198,18 @@ def test_slow_bodies_time_out_and_slow_headers_are_cut_off(tmp_path: Path) -> No
 def test_the_server_listens_on_loopback_only(server: Server) -> None:
     with pytest.raises(ValueError, match="loopback"):
         server.run(server.http.start(0, "0.0.0.0"))
+
+
+@pytest.mark.parametrize("line", [b"GET /api/v1/\xff\xfe", b"GET /api/v1/nodes/\xed\xa0\x80"])
+def test_targets_that_are_not_text_are_answered(server: Server, line: bytes) -> None:
+    wire = raw(server)
+    head = b" HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + TOKEN.encode()
+    wire.sendall(line + head + b"\r\nConnection: close\r\n\r\n")
+    answer = wire.recv(4096)
+    wire.close()
+    assert b" 400 " in answer.splitlines()[0]
+    assert b'"kind":"Status"' in answer
+
+
+def test_an_unknown_method_is_not_allowed(server: Server) -> None:
+    assert server.call("BREW", MAPS).status == 405

@@ -109,3 +109,21 @@ def test_old_paths_and_shapes_of_watches(server: Server) -> None:
     answer.read()
     connection.close()
     assert event["object"]["rows"][0]["cells"][0] == "legacy"
+
+
+def test_a_watch_that_falls_out_of_the_history_is_told(server: Server) -> None:
+    """A reader that was slower than the history window gets an error, never a gap."""
+    query = {"watch": "true", "timeoutSeconds": "5"}
+    connection, response = server.open("GET", MAPS, None, query)
+    store = server.api.services.store
+
+    async def change_and_forget() -> None:
+        record = store.commit("configmaps", "t", "fast", {"metadata": {"name": "fast"}})
+        assert record.rev
+        store.forget_history()
+
+    server.run(change_and_forget())
+    types = [json.loads(line)["type"] for line in response.read().splitlines()]
+    connection.close()
+    server.delete(f"{MAPS}/fast")
+    assert types[-1] in ("ERROR", "ADDED"), "either it was in time, or it is told"

@@ -16,21 +16,31 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
 from aiohttp import web
-from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.http_exceptions import BadHttpMethod, HttpProcessingError
 
 from allaboard.api.codec import write_json
-from allaboard.api.errors import ApiError, BadRequest, Forbidden, Timeout, TooManyRequests
+from allaboard.api.errors import (
+    ApiError,
+    BadRequest,
+    Forbidden,
+    InternalError,
+    Timeout,
+    TooManyRequests,
+)
 from allaboard.cluster.server.api import ApiServer
 from allaboard.cluster.server.auth import Authenticator, certificate_user
 from allaboard.cluster.server.deadlines import HEADER_S, Deadlines
 from allaboard.cluster.server.exchange import (
+    JSON,
     ApiRequest,
     ApiResponse,
     User,
     WatchStream,
+    encode_json,
     refusal,
 )
 from allaboard.cluster.server.protobuf import PROTOBUF, read_protobuf
+from allaboard.cluster.server.refusals import verb_not_served
 from allaboard.cluster.server.verbs.bodies import too_large
 
 log = logging.getLogger(__name__)
@@ -42,6 +52,39 @@ COMPRESS_BYTES = 131072
 # What asyncio reserves for reading from each TLS connection, idle or not: 256 KiB unless told
 # otherwise, which would make a thousand watchers cost 300 MB.
 TLS_BUFFER = 32768
+
+
+class StatusHandler(web.RequestHandler):
+    """Answers what is not even HTTP with a Status too, and closes the connection."""
+
+    __slots__ = ()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        if request.writer.output_size > 0:
+            raise ConnectionError("part of an answer is sent already")
+        error: ApiError = BadRequest(f"this is not HTTP: {(message or '')[:200]}")
+        if isinstance(exc, BadHttpMethod):
+            error = verb_not_served()
+        elif status >= 500:
+            log.error("request failed", exc_info=exc)
+            error = InternalError("the server could not answer this request; its log says why")
+        answer = web.Response(status=error.status_code, body=encode_json(error.to_status()))
+        answer.headers["Content-Type"] = JSON
+        answer.force_close()
+        return answer
+
+
+class StatusServer(web.Server):
+    """aiohttp's server with our handler; it has no other place to say so."""
+
+    def __call__(self) -> web.RequestHandler:
+        return StatusHandler(self, loop=self._loop, **self._kwargs)
 
 
 class HttpServer:
@@ -56,7 +99,7 @@ class HttpServer:
         self._config = api.services.config
         self._reads = 0
         self._writes = 0
-        self._server = web.Server(
+        self._server = StatusServer(
             self._handle,
             handler_cancellation=True,
             access_log=None,
@@ -207,7 +250,10 @@ class HttpServer:
     # --- answers -----------------------------------------------------------------------------
 
     def _whole(self, request: web.BaseRequest, response: ApiResponse) -> web.StreamResponse:
-        body = response.to_bytes()
+        try:
+            body = response.to_bytes()
+        except UnicodeEncodeError:  # a header that was not text came back in the answer
+            return self._whole(request, refusal(BadRequest("the request is not valid UTF-8")))
         headers = {"Content-Type": response.content_type, "Cache-Control": "no-cache, private"}
         if response.status in (204, 304):
             del headers["Content-Type"]

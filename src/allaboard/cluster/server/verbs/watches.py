@@ -95,6 +95,7 @@ class Stream:
     # --- the engine --------------------------------------------------------------------------
 
     async def batches(self) -> AsyncIterator[list[Event]]:
+        """Events as they happen, many at once if they are there; an error is the last event."""
         if self._failure is not None:
             yield [("ERROR", self._failure.to_status(), None)]
             return
@@ -105,11 +106,7 @@ class Stream:
             async for batch in self._initial_events():
                 yield batch
             while not self._ended:
-                try:
-                    changes = self._watch.take(BATCH)
-                except Compacted as gone:
-                    yield [("ERROR", too_old(self._target.key, gone).to_status(), None)]
-                    return
+                changes = self._watch.take(BATCH)
                 if changes:
                     events = await self._translate(changes)
                     if events:
@@ -118,10 +115,11 @@ class Stream:
                     self._bookmark_due = False
                     yield [self._bookmark({})]
                 else:
-                    try:
-                        await self._watch.wait()
-                    except Compacted:
-                        continue
+                    await self._watch.wait()
+        except Compacted as gone:
+            yield [("ERROR", too_old(self._target.key, gone).to_status(), None)]
+        except ApiError as error:  # a conversion webhook that fails, for instance
+            yield [("ERROR", error.to_status(), None)]
         finally:
             self.close()
 
