@@ -45,7 +45,7 @@ PLACE = {
         {
             "domainCount": 2,
             "valuesPerLevel": [{"individual": {"prefix": "r", "suffix": "x", "roots": ["1", "2"]}}],
-            "podCounts": {"individual": [1, 1]},
+            "podCounts": {"individual": [1, 2]},
         }
     ],
 }

@@ -65,6 +65,7 @@ def rule_changed(parent: str, changes: dict[str, str]) -> Edit:
         for rule in _at(root, parent)["x-kubernetes-validations"]:
             for word, older in changes.items():
                 rule["rule"] = rule["rule"].replace(word, older)
+                rule["message"] = rule["message"].replace(word, older)
 
     return edit
 
