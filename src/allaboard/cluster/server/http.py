@@ -95,6 +95,8 @@ class HttpServer:
     ) -> None:
         self.api = api
         self.authenticator = api.authenticator = authenticator
+        if authenticator.clock is None:
+            authenticator.clock = api.services.clock  # or issued tokens would never end
         self._tls = tls
         self._config = api.services.config
         self._reads = 0
