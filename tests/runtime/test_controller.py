@@ -5,6 +5,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
 from scripted_api import ScriptedApi, status
 
 from allaboard.api.errors import NotFound
@@ -103,6 +104,58 @@ def test_never_the_same_key_twice_at_once_but_again_afterwards() -> None:
             await asyncio.sleep(0.1)
         await asyncio.sleep(10)
         assert runs == 2
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("second", "runs_at"),
+    [
+        pytest.param(Done(), [0, 10], id="done: no further look"),
+        pytest.param(Again(200), [0, 10, 210], id="later than first said"),
+        pytest.param(Again(5), [0, 10, 15], id="earlier than first said"),
+    ],
+)
+def test_the_last_word_of_a_reconcile_replaces_what_it_asked_for_before(
+    second: Outcome, runs_at: list[float]
+) -> None:
+    async def scenario(api: ScriptedApi, manager: Manager) -> None:
+        runs: list[float] = []
+        words = [Again(100), second]
+
+        async def reconcile(key: Key) -> Outcome:
+            runs.append(now() - started)
+            return words.pop(0) if words else Done()
+
+        controller = manager.add(Controller("c", reconcile))
+        await manager.start()
+        started = now()
+        controller.enqueue("k")
+        await asyncio.sleep(10)
+        controller.enqueue("k")
+        await asyncio.sleep(1000)
+        assert runs == runs_at
+
+    run(scenario)
+
+
+def test_what_others_asked_for_is_kept_and_what_is_gone_is_not_looked_at_again() -> None:
+    async def scenario(api: ScriptedApi, manager: Manager) -> None:
+        runs: list[str] = []
+
+        async def reconcile(key: str) -> Outcome:
+            runs.append(key)
+            return Again(100) if key == "gone" else Done()
+
+        controller = manager.add(Controller("c", reconcile))
+        await manager.start()
+        controller.enqueue_after("told", 50)
+        controller.enqueue("told")
+        controller.enqueue("gone")
+        await asyncio.sleep(1)
+        controller.dismiss("gone")
+        await asyncio.sleep(1000)
+        assert runs == ["told", "gone", "told"]
 
     run(scenario)
 

@@ -29,7 +29,10 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Look again after a while. `periodic`: for ever, so a simulation need not wait for it."""
+    """Look again after a while, unless a later reconcile says otherwise.
+
+    `periodic`: for ever, so a simulation need not wait for it.
+    """
 
     after_s: float
     periodic: bool = False
@@ -66,6 +69,10 @@ class Controller:
 
     def enqueue_after(self, key: Hashable, after_s: float, periodic: bool = False) -> None:
         self.queue.add_after(key, after_s, periodic)
+
+    def dismiss(self, key: Hashable) -> None:
+        """What the key named is gone: the look that was asked for last is not needed."""
+        self.queue.look_no_more(key)
 
     def start(self, informers: Informers, client: Client, clock: Clock) -> None:
         for number in range(self.workers):
@@ -138,10 +145,11 @@ class Controller:
             case Done():
                 self.numbers.done += 1
                 self.queue.forget(key)
+                self.queue.look_no_more(key)
             case Again(after_s, periodic):
                 self.numbers.again += 1
                 self.queue.forget(key)
-                self.queue.add_after(key, after_s, periodic)
+                self.queue.look_again(key, after_s, periodic)
             case Failed(error):
                 self.numbers.failed += 1
                 self.queue.add_rate_limited(key)

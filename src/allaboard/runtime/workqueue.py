@@ -4,12 +4,13 @@ Fair: keys come out in the order they went in. Stingy: a key that is added many 
 turn is handed out once, and never to two workers at once; added while worked on, it is handed out
 again afterwards. Keys can be added after a delay, and after a delay that doubles with each failure
 (5 ms to 1000 s) until `forget`. Same promises as client-go's workqueue. A key that has failed so
-often that it waits the longest is only retried out of habit: that counts as periodic work.
+often that it waits the longest is only retried out of habit: that counts as periodic work. What a
+worker itself asked for (`look_again`) is kept apart, since its next answer replaces it.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 from allaboard.clock import setting_periodic_timer
@@ -31,6 +32,7 @@ class WorkQueue(Generic[K]):
         self._dirty: dict[K, None] = {}  # wanted, whether or not somebody works on it now
         self._processing: dict[K, None] = {}
         self._delayed: dict[K, tuple[asyncio.TimerHandle, bool]] = {}  # and whether periodic
+        self._looks: dict[K, asyncio.TimerHandle] = {}  # what the last worker on it asked for
         self._failures: dict[K, int] = {}
         self._idle_workers: deque[asyncio.Future[None]] = deque()
         self._closed = False
@@ -43,7 +45,7 @@ class WorkQueue(Generic[K]):
 
     @property
     def delayed(self) -> int:
-        return len(self._delayed)
+        return len(self._delayed.keys() | self._looks.keys())
 
     @property
     def is_idle(self) -> bool:
@@ -69,8 +71,7 @@ class WorkQueue(Generic[K]):
         if after_s <= 0:
             self.add(key)
             return
-        loop = asyncio.get_running_loop()
-        at = loop.time() + after_s
+        at = asyncio.get_running_loop().time() + after_s
         waiting = self._delayed.get(key)
         if waiting is not None:
             timer, was_periodic = waiting
@@ -79,11 +80,24 @@ class WorkQueue(Generic[K]):
             timer.cancel()
             at = min(at, timer.when())
             periodic = periodic and was_periodic
-        token = setting_periodic_timer.set(periodic)
-        try:
-            self._delayed[key] = loop.call_at(at, self._due, key), periodic
-        finally:
-            setting_periodic_timer.reset(token)
+        self._delayed[key] = _call_at(at, self._due, key, periodic), periodic
+
+    def look_again(self, key: K, after_s: float, periodic: bool = False) -> None:
+        """Add it later because the worker on it says so; its next word replaces this one."""
+        self.look_no_more(key)
+        if self._closed:
+            return
+        if after_s <= 0:
+            self.add(key)
+            return
+        at = asyncio.get_running_loop().time() + after_s
+        self._looks[key] = _call_at(at, self._due_look, key, periodic)
+
+    def look_no_more(self, key: K) -> None:
+        """Whoever worked on it last needs no further look. Other delays of the key stay."""
+        timer = self._looks.pop(key, None)
+        if timer is not None:
+            timer.cancel()
 
     def add_rate_limited(self, key: K) -> None:
         """Add it after a delay that doubles with each call since `forget`."""
@@ -131,7 +145,10 @@ class WorkQueue(Generic[K]):
         self._closed = True
         for timer, _ in self._delayed.values():
             timer.cancel()
+        for timer in self._looks.values():
+            timer.cancel()
         self._delayed.clear()
+        self._looks.clear()
         self._order.clear()
         self._dirty.clear()
         while self._idle_workers:
@@ -141,9 +158,21 @@ class WorkQueue(Generic[K]):
         del self._delayed[key]
         self.add(key)
 
+    def _due_look(self, key: K) -> None:
+        del self._looks[key]
+        self.add(key)
+
     def _wake_one(self) -> None:
         while self._idle_workers:
             waiter = self._idle_workers.popleft()
             if not waiter.done():
                 waiter.set_result(None)
                 return
+
+
+def _call_at(at: float, call: Callable[[K], None], key: K, periodic: bool) -> asyncio.TimerHandle:
+    token = setting_periodic_timer.set(periodic)
+    try:
+        return asyncio.get_running_loop().call_at(at, call, key)
+    finally:
+        setting_periodic_timer.reset(token)

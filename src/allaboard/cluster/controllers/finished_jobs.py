@@ -30,7 +30,10 @@ class FinishedJobs:
         self._jobs.on_change(self._changed)
 
     def _changed(self, old: Json | None, new: Json | None) -> None:
-        if new is not None and due_at(new) is not None:
+        if new is None:
+            assert old is not None
+            self.controller.dismiss(key_of(old))
+        elif due_at(new) is not None:
             self.controller.enqueue(key_of(new))
 
     async def reconcile(self, key: Key) -> Outcome:

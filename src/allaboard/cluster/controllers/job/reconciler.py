@@ -56,6 +56,7 @@ class JobController:
 
     def _forget(self, job: Json) -> None:
         self._backoffs.pop(job["metadata"]["uid"], None)
+        self.jobs.dismiss(key_of(job))
         self._sweep(job)
 
     def _sweep(self, job: Json) -> None:

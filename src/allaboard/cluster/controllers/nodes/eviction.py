@@ -40,7 +40,10 @@ class TaintEviction:
                 self.controller.enqueue(key_of(pod))
 
     def _pod_changed(self, old: Json | None, new: Json | None) -> None:
-        if self._tainted and new is not None and node_name(new) in self._tainted:
+        if new is None:
+            assert old is not None
+            self.controller.dismiss(key_of(old))
+        elif self._tainted and node_name(new) in self._tainted:
             spec_changed = old is None or old["spec"] is not new["spec"]
             if spec_changed and (old is None or old["spec"] != new["spec"]):
                 self.controller.enqueue(key_of(new))
