@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: setup demo test lint soak bench lock clean
+.PHONY: setup demo test kubectl lint soak bench lock clean
 
 setup: $(STAMP)
 
@@ -19,6 +19,10 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -m "not soak" -n 2 --dist loadgroup
+
+# Built once from its Go module into the user's cache; the tests do it too when it is missing.
+kubectl: $(STAMP)
+	command -v go >/dev/null && $(BIN)/python tests/clients/kubectl_binary.py || echo "no Go here: kubectl tests look for one on PATH"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

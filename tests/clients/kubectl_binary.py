@@ -49,9 +49,9 @@ def find_kubectl() -> Path:
 
 
 def cache_folder() -> Path:
-    """Depends on what is built, so that a new version never meets an old binary."""
+    """Shared by all checkouts; named after what is built, so that versions never mix."""
     home = os.environ.get("XDG_CACHE_HOME")
-    base = Path(home) / "allaboard" if home else ROOT / ".cache"
+    base = (Path(home) if home else Path.home() / ".cache") / "allaboard"
     content = (MODULE / "go.mod").read_bytes() + (MODULE / "go.sum").read_bytes()
     return base / f"kubectl-{version()}-{hashlib.sha256(content).hexdigest()[:12]}"
 
@@ -97,3 +97,7 @@ def is_new_enough(binary: Path) -> bool:
         return (int(said["major"]), int(re.sub(r"\D", "", said["minor"]))) >= OLDEST
     except (OSError, subprocess.SubprocessError, ValueError, KeyError):
         return False
+
+
+if __name__ == "__main__":
+    print(build_once(cache_folder()))
