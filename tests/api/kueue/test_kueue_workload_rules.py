@@ -372,5 +372,12 @@ def test_both_versions_are_judged() -> None:
     old = workload() | {"apiVersion": V1}
     assert check(put(old, "spec.priorityClassSource", "x"))[0].field == "spec.priorityClassSource"
     assert check(put(old, "spec.queueName", "Q"))[0].field == "spec.queueName"
+    classy = old | {
+        "spec": old["spec"] | {"priorityClassSource": "scheduling.k8s.io/priorityclass"}
+    }
+    held = reserved(put(put(classy, "spec.priorityClassName", "a"), "spec.priority", 1))
+    moved = put(held, "spec.priorityClassName", "b")
+    assert [e.field for e in check(moved, held)] == ["spec.priorityClassName"]
+    assert [e.field for e in validate(moved, held)] == ["spec.priorityClassName"]
     assert check(workload() | {"apiVersion": "v1"})[0].field == "apiVersion"
     assert check(workload() | {"kind": "Job"})[0].field == "kind"

@@ -66,6 +66,8 @@ def filled(obj: Json) -> Json:
 def _fill(schema: Json, value: Any) -> Any:
     if isinstance(value, dict):
         fields, extra = schema.get("properties") or {}, schema.get("additionalProperties")
+        if not fields and not extra:
+            return value  # somebody else's type
         done = {
             name: _fill(fields.get(name) or extra or {}, member) for name, member in value.items()
         }
