@@ -76,7 +76,7 @@ RUNNING = {"running_at": 200.0, "is_ready": True, "shown_waiting": True}
             id="what has ended is gone at once",
         ),
         pytest.param(
-            Stages(), {"exited_at": 500.0, "restarts": 3}, (Move.RUN, 520.0), id="backs off"
+            Stages(), {"exited_at": 500.0, "restarts": 2}, (Move.RUN, 520.0), id="backs off"
         ),
     ],
 )

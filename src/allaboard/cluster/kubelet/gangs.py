@@ -16,10 +16,12 @@ class Gang:
     present: dict[str, None] = field(default_factory=dict)  # UIDs running or succeeded
     progress_s: float = 0.0
     complete_since: float | None = None
+    latest_s: float = 0.0  # the last arrival: members that were there before us come in any order
 
     def arrive(self, uid: str, now: float) -> None:
         self.present[uid] = None
-        self._settle(now)
+        self.latest_s = max(self.latest_s, now)
+        self._settle(self.latest_s)
 
     def leave(self, uid: str, now: float) -> None:
         if uid in self.present:
@@ -37,7 +39,7 @@ class Gang:
 
     def progress(self, now: float) -> float:
         running = now - self.complete_since if self.complete_since is not None else 0.0
-        return self.progress_s + running
+        return self.progress_s + max(0.0, running)
 
     def reaches(self, target_s: float, now: float) -> float | None:
         """When progress will be `target_s` if nobody leaves; None while the gang rests."""

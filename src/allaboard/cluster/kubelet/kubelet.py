@@ -8,12 +8,11 @@ it remembers (exact instants, attempts) it can rebuild from the pods' statuses t
 from collections import Counter
 from collections.abc import Callable
 
-from allaboard.api.errors import Conflict, NotFound
+from allaboard.api.errors import ApiError, Conflict, NotFound
 from allaboard.api.meta import Json, Key
-from allaboard.api.times import parse_time
 from allaboard.api.types.batch import Job
 from allaboard.api.types.core import ConfigMap
-from allaboard.api.types.model import controller_of
+from allaboard.api.types.model import controller_of, find_condition
 from allaboard.api.types.nodes import Node
 from allaboard.api.types.pods import Pod
 from allaboard.client.client import Client
@@ -27,9 +26,18 @@ from allaboard.cluster.kubelet.life import (
     next_move,
     restarts_after,
 )
-from allaboard.cluster.kubelet.nodes import NodeRegistrar, is_reachable
+from allaboard.cluster.kubelet.nodes import NodeRegistrar, is_reachable, is_ready
+from allaboard.cluster.kubelet.resuming import (
+    FINISHED,
+    address_number,
+    address_of,
+    begin_life,
+    deleted_since,
+    runs_so_far,
+)
 from allaboard.cluster.kubelet.stages import completion_index, read_stages
 from allaboard.cluster.kubelet.status import (
+    SIGKILL_EXIT_CODE,
     SIGTERM_EXIT_CODE,
     finished_patch,
     ready_patch,
@@ -42,7 +50,6 @@ from allaboard.runtime.events import EventRecorder
 from allaboard.runtime.manager import Manager
 
 WORKERS = 64
-FINISHED = ("Succeeded", "Failed")
 
 
 class Kubelets:
@@ -60,6 +67,7 @@ class Kubelets:
         self._attempts: Counter[str] = Counter()
         self._short_of: dict[Key, dict[Key, None]] = {}  # ConfigMap -> pods waiting for it
         self._addresses = 0
+        self._recalled: dict[str, int] | None = None
         self._pods.add_index("node", lambda pod: [pod.spec.node_name] if pod.spec.node_name else [])
         self._jobs.add_index("gang", lambda job: [_gang_of(job)])
         self.controller = Controller("kubelets", self.reconcile, workers=WORKERS)
@@ -95,9 +103,32 @@ class Kubelets:
         return new.status.phase != "Running" or life.running_at is None
 
     def _node_changed(self, old: Node | None, new: Node | None) -> None:
-        if new is not None and is_reachable(new) and not is_reachable(old):
-            for pod in self._pods.by_index("node", new.name):
-                self.controller.enqueue(pod.key)
+        name = (new or old or Node()).name
+        reachable = is_reachable(new)
+        if reachable != is_reachable(old):
+            for pod in self._pods.by_index("node", name):
+                self._reach(pod, reachable)
+        if is_ready(new) and not is_ready(old):
+            for pod in self._pods.by_index("node", name):
+                self._show_ready_again(pod)
+
+    def _reach(self, pod: Pod, reachable: bool) -> None:
+        """Nobody hears from a pod that is out of reach, its gang neither."""
+        life, key = self._lives.get(pod.uid), self._gang_key(pod)
+        if life is not None and life.gang is not None and key is not None and not life.finished:
+            move = life.gang.arrive if reachable else life.gang.leave
+            move(pod.uid, self._clock.now())
+            self._wake(key)
+        if reachable:
+            self.controller.enqueue(pod.key)
+
+    def _show_ready_again(self, pod: Pod) -> None:
+        """Pods of a node that was not ready were marked so by others; the kubelet is back."""
+        life = self._lives.get(pod.uid)
+        ready = find_condition(pod.status.conditions, "Ready")
+        if life is not None and life.is_ready and ready is not None and ready.status != "True":
+            life.is_ready = False
+            self.controller.enqueue(pod.key)
 
     def _job_changed(self, old: Job | None, new: Job | None) -> None:
         if new is None or (old is not None and old.spec == new.spec):
@@ -119,16 +150,18 @@ class Kubelets:
         if pod is None or not pod.spec.node_name or not self._may_act(pod):
             return Done()
         life = self._life(pod)
-        while (due := next_move(life, self._clock.now())) is not None:
-            move, at = due
-            left = at - self._clock.now()
-            if left > 1e-6:  # timers are kept to the microsecond
-                return Again(left)
-            if move is Move.RUN and self._lacks_volumes(pod):
-                return await self._show_missing(pod, life)
-            if not await self._make(move, pod, life):
-                return Done()
-        return Done()
+        due = next_move(life, self._clock.now())
+        if due is None:
+            return Done()
+        move, at = due
+        if at - self._clock.now() > 1e-6:  # timers are kept to the microsecond
+            return Again(at - self._clock.now())
+        if move is Move.RUN and self._lacks_volumes(pod):
+            return await self._show_missing(pod, life)
+        if not await self._make(move, pod, life):
+            return Done()
+        due = next_move(life, self._clock.now())
+        return Done() if due is None else Again(max(0.0, due[1] - self._clock.now()))
 
     def _may_act(self, pod: Pod) -> bool:
         node = self._nodes.get(Key("", pod.spec.node_name))
@@ -151,6 +184,7 @@ class Kubelets:
                 return await self._exit(pod, life, now)
             case Move.EXPIRE:
                 life.finished = True
+                self._leave_gang(pod, life, now)
                 patch = finished_patch(pod, life, now, SIGTERM_EXIT_CODE, "DeadlineExceeded")
                 return await self._write(pod, patch)
             case Move.REMOVE:
@@ -162,6 +196,7 @@ class Kubelets:
         life.attempt = self._attempts[slot]
         life.restarts += life.exited_at is not None
         life.running_at, life.exited_at = now, None
+        life.met_peers = False
         self._join_gang(pod, life, now)
         exits_at = next_exit(life, now)
         at_once = exits_at is not None and exits_at <= now
@@ -185,7 +220,9 @@ class Kubelets:
         self._leave_gang(pod, life, now)
         if not life.finished and pod.status.phase not in FINISHED:
             life.finished = True
-            if not await self._write(pod, finished_patch(pod, life, now, SIGTERM_EXIT_CODE)):
+            killed = life.stages.stop_after > life.grace_s
+            code = SIGKILL_EXIT_CODE if killed else SIGTERM_EXIT_CODE
+            if not await self._write(pod, finished_patch(pod, life, now, code)):
                 return False
         try:
             await self._client.delete(Pod, pod.name, pod.namespace, uid=pod.uid, grace_s=0)
@@ -200,6 +237,9 @@ class Kubelets:
             )
         except (NotFound, Conflict):
             return False  # gone, or another pod of this name; the informer will say so
+        except ApiError:
+            self._lives.pop(pod.uid, None)  # what did not get through did not happen
+            raise
         return True
 
     # Memory
@@ -209,39 +249,42 @@ class Kubelets:
         if life is None:
             life = self._lives[pod.uid] = self._begin(pod)
         if pod.metadata.deletion_timestamp is not None and life.deleted_at is None:
-            life.deleted_at = self._clock.now()
+            life.deleted_at = deleted_since(pod, self._clock.now())
             life.grace_s = float(pod.metadata.deletion_grace_period_seconds or 0)
-        if pod.status.phase in FINISHED:
+        if pod.status.phase in FINISHED and not life.finished:
             life.finished = True
+            if pod.status.phase == "Failed":
+                self._leave_gang(pod, life, self._clock.now())
         return life
 
     def _begin(self, pod: Pod) -> Life:
         """A new life, or one resumed from what the pod's status tells."""
+        if self._recalled is None:
+            self._recalled = self._recall()
         annotations = pod.metadata.annotations
         stages, problems = read_stages(annotations, completion_index(annotations))
         for problem in problems:
             self.recorder.record(pod, "Warning", "BadSimulation", problem)
-        started = pod.status.start_time
-        life = Life(
-            uid=pod.uid,
-            stages=stages,
-            noticed_at=parse_time(started) if started else self._clock.now(),
-            restart_policy=pod.spec.restart_policy or "Always",
-            deadline_s=pod.spec.active_deadline_seconds,
-            shown_waiting=started is not None,
-        )
-        first = pod.status.container_statuses[0] if pod.status.container_statuses else None
-        if first is not None and first.state.running and first.state.running.started_at:
-            life.running_at = parse_time(first.state.running.started_at)
-            life.restarts, life.is_ready = first.restart_count, first.ready
-            self._attempts[self._slot(pod)] += 1
-            life.attempt = self._attempts[self._slot(pod)]
+        life = begin_life(pod, stages, self._clock.now())
+        life.attempt = self._recalled.pop(pod.uid, self._attempts[self._slot(pod)])
+        if life.running_at is not None:
             self._join_gang(pod, life, life.running_at)
-        elif pod.status.phase == "Failed":
-            self._attempts[self._slot(pod)] += 1
         return life
 
+    def _recall(self) -> dict[str, int]:
+        """Which attempt each pod is that was there before us; addresses in use are not reused."""
+        attempts: dict[str, int] = {}
+        for pod in sorted(
+            self._pods.all(), key=lambda pod: (pod.metadata.creation_timestamp or "", pod.name)
+        ):
+            slot = self._slot(pod)
+            self._attempts[slot] += runs_so_far(pod)
+            attempts[pod.uid] = self._attempts[slot]
+            self._addresses = max(self._addresses, address_number(pod.status.pod_ip))
+        return attempts
+
     def _forget(self, pod: Pod) -> None:
+        self.controller.dismiss(pod.key)
         life = self._lives.pop(pod.uid, None)
         if life is not None and pod.status.phase != "Succeeded":
             self._leave_gang(pod, life, self._clock.now())
@@ -337,8 +380,7 @@ class Kubelets:
         if pod.status.pod_ip:
             return {}
         self._addresses += 1
-        number = self._addresses % 0xFFFFFF
-        address = f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"
+        address = address_of(self._addresses)
         return {"podIP": address, "podIPs": [{"ip": address}]}
 
 

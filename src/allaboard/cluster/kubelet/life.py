@@ -80,7 +80,7 @@ def _next_stage(life: Life, now: Instant) -> tuple[Move, Instant] | None:
 
 def _next_start(life: Life) -> tuple[Move, Instant] | None:
     if life.exited_at is not None:
-        return Move.RUN, life.exited_at + restart_delay(life.restarts)
+        return Move.RUN, life.exited_at + restart_delay(life.restarts + 1)
     if life.stages.never_start:
         return None if life.shown_waiting else (Move.WAIT, life.noticed_at)
     # A pod that starts within a second is not worth a write of its own to say that it waits.

@@ -70,6 +70,11 @@ def is_reachable(node: Node | None) -> bool:
     return ready is not None and ready.status != "Unknown"
 
 
+def is_ready(node: Node | None) -> bool:
+    ready = find_condition(node.status.conditions, "Ready") if node is not None else None
+    return ready is not None and ready.status == "True"
+
+
 class NodeRegistrar:
     """Registers every node that appears."""
 

@@ -14,6 +14,7 @@ from allaboard.clock import Instant
 from allaboard.cluster.kubelet.life import Life
 
 SIGTERM_EXIT_CODE = 143  # 128 + SIGTERM
+SIGKILL_EXIT_CODE = 137  # 128 + SIGKILL: it did not stop within its grace period
 
 
 def waiting_patch(pod: Pod, life: Life, now: Instant, message: str = "") -> Json:
