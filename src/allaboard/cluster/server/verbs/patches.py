@@ -87,7 +87,7 @@ class Patcher:
     def _decoded(self, request: ApiRequest, write: Write, data: Json, old: Json) -> Json:
         target = write.target
         obj = decode_patched(request, data, old, target)
-        if target.key not in STATUS_WITHOUT_DEFAULTS or not only_status_differs(data, old):
+        if may_lack_defaults(data, old, target.key):
             target.resource.strategy.default(obj)
         return obj
 
@@ -136,8 +136,17 @@ class Patcher:
         raise AssertionError("the loop returns or raises")
 
 
-def only_status_differs(new: Json, old: Json) -> bool:
-    return all(key == "status" or old.get(key) is value for key, value in new.items())
+def may_lack_defaults(new: Json, old: Json, key: str) -> bool:
+    """Whether a patch touched what has defaults; `old` has them.
+
+    Metadata has none, except a namespace's label with its own name.
+    """
+    for name, value in new.items():
+        if value is old.get(name) or (name == "metadata" and key != "namespaces"):
+            continue
+        if name != "status" or key not in STATUS_WITHOUT_DEFAULTS:
+            return True
+    return not old.keys() <= new.keys()
 
 
 def why_undecodable(refused: BadRequest) -> str:
