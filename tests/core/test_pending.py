@@ -8,7 +8,6 @@ from allaboard.core.pending import Parked, Pending, order_of, shape_of
 from allaboard.core.values import FlavorResource, PodSet, Workload, WorkloadKey
 
 CPU = FlavorResource("f", "cpu")
-GPU = FlavorResource("f", "gpu")
 
 
 def workload(name: str, cpu: int = 1, priority: int = 0, queued_at: float = 0.0) -> Workload:
@@ -32,21 +31,23 @@ def test_a_shape_is_parked_and_woken_as_one() -> None:
     for name in "abc":
         line.add(workload(name, cpu=9))
     line.add(workload("small", queued_at=5))
-    together = line.park("uid-a", Parked((), (CPU,)))
-    assert [w.key.name for w in together] == ["a", "b", "c"]
+    bucket = line.park("uid-a", Parked((), ((CPU, 9),)))
+    assert [w.key.name for _, w in sorted(bucket.members.values(), key=lambda m: m[0])] == [
+        "a",
+        "b",
+        "c",
+    ]
     assert line.head() == workload("small", queued_at=5)
     line.add(workload("d", cpu=9))
     assert line.head() == workload("small", queued_at=5)
-    assert list(line.parked_for(GPU)) == []
-    for shape in list(line.parked_for(CPU)):
-        line.wake(shape)
+    line.wake(bucket)
     assert line.head() == workload("a", cpu=9)
 
 
 def test_one_whose_request_changed_waits_anew() -> None:
     line = Pending()
     line.add(workload("a", cpu=9))
-    line.park("uid-a", Parked((), None))
+    line.park("uid-a", Parked(()))
     line.add(workload("a", cpu=1))
     assert line.head() == workload("a", cpu=1)
     assert len(line) == 1
@@ -79,7 +80,7 @@ class Line(RuleBasedStateMachine):
     def park_head(self) -> None:
         head = self.line.head()
         if head is not None:
-            self.line.park(head.uid, Parked((), None))
+            self.line.park(head.uid, Parked(()))
             self.parked.add(shape_of(head))
 
     @rule()

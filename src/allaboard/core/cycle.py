@@ -1,298 +1,369 @@
 """Who is admitted next? One step: cycles back to back until nothing more can be decided.
 
 A cycle takes the head of every ClusterQueue, proposes flavors for each against the same state,
-orders the proposals (least borrowing, then priority and age) and carries them out one after the
-other, looking again before each. A head that does not fit is parked with its whole shape, or in
-StrictFIFO blocks its queue. A head that must preempt evicts its victims and holds what they will
-free until they are gone. Every cycle changes something, so a step ends.
+orders the proposals (least borrowing, then priority and age; or by fair shares) and carries them
+out one after the other, looking again before each. A head that does not fit is parked with its
+whole shape, or in StrictFIFO blocks its queue. A head that must preempt evicts its victims and
+holds what they will free until it fits. Every cycle changes something, so a step ends.
+
+A step does a limited amount of work. A cycle that is not finished is continued by the next step;
+nominees about whom there was news meanwhile are left for the next cycle.
+
+A hold ends when its owner fits, by the normal rules of preemption when somebody else may displace
+its owner, or, with nothing left to wait for, from the least important on. It does not matter which
+victims it waits for: any eviction under way in its tree may still help.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import heapq
+from collections import deque
+from dataclasses import replace
 
-from allaboard.core.decisions import (
-    Admit,
-    CheckRetry,
-    Deactivate,
-    Decision,
-    Evict,
-    Park,
-    Preempted,
-    QueueStopped,
-    Reserve,
-    Resume,
-    Unreserve,
-)
-from allaboard.core.flavors import Market, Mode, Proposal, propose
+from allaboard.core.decisions import Decision, Evict, Park, Preempted, Reserve, Resume
+from allaboard.core.flavors import Mode, Proposal
 from allaboard.core.ledger import Entry, Ledger, QueueState
-from allaboard.core.pending import Parked, order_of
-from allaboard.core.preemption import Newcomer, Victim, find_victims
-from allaboard.core.quota import available
-from allaboard.core.reasons import NamespaceNotSelected, PodSetRefused, Preempting, Reason, Short
-from allaboard.core.values import (
-    Assignment,
-    Check,
-    ClusterQueue,
-    FlavorResource,
-    Instant,
-    PodSet,
-    Workload,
+from allaboard.core.nominating import (
+    find_victims_for,
+    needed_pods,
+    propose_for,
+    room_of_replaced,
+    spare_pods,
+    still_fits,
 )
+from allaboard.core.pending import Parked, order_of
+from allaboard.core.preemption import Victim
+from allaboard.core.quota import available
+from allaboard.core.reasons import (
+    HoldLost,
+    NamespaceNotSelected,
+    PodSetRefused,
+    Preempting,
+    Reason,
+    Short,
+    gist,
+)
+from allaboard.core.settling import checks_for, settle_reserved
+from allaboard.core.sharing import Entrant, Tournament
+from allaboard.core.state import Agenda, Nominee
+from allaboard.core.values import Assignment, FlavorResource, Instant
+
+__all__ = ["checks_for", "needed_pods", "step"]
 
 
 def step(
     ledger: Ledger, now: Instant, limit: int = 10_000
 ) -> tuple[list[Decision], Instant | None]:
-    """Decisions, and when to step again without news; `now` if the limit cut the step short."""
-    run = _Step(ledger, now)
-    run.end_backoffs()
-    run.settle_reserved()
+    """Decisions, and when to step again without news; `now` if the limit cut the step short.
+
+    `limit` bounds the work: about so many heads looked at, proposals carried out, owners told.
+    """
+    run = _Step(ledger, now, limit)
+    run.settle()
     run.admit_holders()
-    while len(run.decisions) < limit:
+    while run.has_time():
         if not run.cycle():
-            return run.decisions, run.next_deadline()
+            run.tell()
+            if run.has_time():
+                return run.decisions, run.next_deadline()
     return run.decisions, now
 
 
-@dataclass(frozen=True, slots=True)
-class _Nominee:
-    entry: Entry
-    state: QueueState
-    proposal: Proposal
-
-
 class _Step:
-    def __init__(self, ledger: Ledger, now: Instant) -> None:
+    def __init__(self, ledger: Ledger, now: Instant, limit: int) -> None:
         self._ledger = ledger
         self._now = now
+        self._left = limit
         self.decisions: list[Decision] = []
+        ledger.consumption.now = now
+        ledger.forest.refresh()
 
-    # Time
+    def has_time(self) -> bool:
+        return self._left > 0
 
-    def end_backoffs(self) -> None:
-        due = [(at, uid) for uid, at in self._ledger.backoffs.items() if at <= self._now]
-        for _, uid in sorted(due):
-            entry = self._ledger.entries[uid]
-            self.decisions.append(Resume(entry.workload))
-            self._ledger.put_workload(replace(entry.workload, requeue_at=None, may_queue=True))
+    # Time, and workloads that hold quota
+
+    def settle(self) -> None:
+        ledger = self._ledger
+        late = self._pass_deadlines()
+        for uid in sorted(ledger.restarted):
+            entry = ledger.entries.get(uid)
+            if entry is not None:
+                is_local = entry.workload.stopped == "LocalQueue"
+                because = "LocalQueueRestarted" if is_local else "ClusterQueueRestarted"
+                self.decisions.append(Resume(entry.workload, because))  # type: ignore[arg-type]
+                ledger.put_workload(replace(entry.workload, stopped="", may_queue=True))
+        ledger.restarted.clear()
+        self.decisions += settle_reserved(ledger, self._now, late)
+
+    def _pass_deadlines(self) -> list[str]:
+        """Ends backoffs that are over; gives whose execution time is up."""
+        ledger, late = self._ledger, []
+        while ledger.deadlines and ledger.deadlines[0][0] <= self._now:
+            at, uid = heapq.heappop(ledger.deadlines)
+            if ledger.backoffs.get(uid) == at:
+                entry = ledger.entries[uid]
+                self.decisions.append(Resume(entry.workload))
+                ledger.put_workload(replace(entry.workload, requeue_at=None, may_queue=True))
+            elif ledger.execution_ends.get(uid) == at:
+                late.append(uid)
+        return late
 
     def next_deadline(self) -> Instant | None:
-        deadlines = [*self._ledger.backoffs.values(), *self._ledger.execution_ends.values()]
-        return min(deadlines, default=None)
-
-    # Workloads that hold quota
-
-    def settle_reserved(self) -> None:
-        """Checks, stopped queues and execution limits of those about whom there is news."""
-        ledger = self._ledger
-        touched, ledger.touched = ledger.touched, {}
-        late = [uid for uid, at in ledger.execution_ends.items() if at <= self._now]
-        for uid in sorted({**touched, **dict.fromkeys(late)}):
-            entry = ledger.entries.get(uid)
-            if entry is None or entry.workload.assignment is None or entry.evicting:
-                continue
-            decision = self._settle(entry, entry.workload.assignment)
-            if decision is not None:
-                entry.evicting = not isinstance(decision, Admit)
-                self.decisions.append(decision)
-
-    def _settle(self, entry: Entry, assignment: Assignment) -> Decision | None:
-        workload, state = entry.workload, self._ledger.queues.get(assignment.cluster_queue)
-        if state is None or workload.evicted or not workload.active:
-            return None
-        stopped = self._stopped(workload, state)
-        if stopped is not None:
-            return stopped
-        needed = checks_for(state.config, assignment)
-        states = [(check.name, workload.checks.get(check.name, "Pending")) for check in needed]
-        if any(told == "Rejected" for _, told in states):
-            return Deactivate(workload, "AdmissionCheck")
-        for name, told in states:
-            if told == "Retry":
-                return Evict(workload, CheckRetry(name))
-        if not workload.admitted:
-            return Admit(workload) if all(told == "Ready" for _, told in states) else None
-        end = self._ledger.execution_ends.get(workload.uid)
-        if end is not None and end <= self._now:
-            return Deactivate(workload, "MaximumExecutionTimeExceeded")
+        ledger, heap = self._ledger, self._ledger.deadlines
+        while heap:
+            at, uid = heap[0]
+            if at in (ledger.backoffs.get(uid), ledger.execution_ends.get(uid)):
+                return at
+            heapq.heappop(heap)
         return None
 
-    def _stopped(self, workload: Workload, state: QueueState) -> Decision | None:
-        local = self._ledger.local_queues.get(workload.local_queue_key)
-        for policy, is_local in (
-            (state.config.stop, False),
-            (local.stop if local else "None", True),
-        ):
-            if policy == "HoldAndDrain":
-                return Evict(workload, QueueStopped(is_local))
-            if policy == "Hold" and not workload.admitted:
-                return Unreserve(workload)
-        return None
-
-    # Preemptors whose victims are gone
+    # Preemptors that wait for their victims
 
     def admit_holders(self) -> None:
         ledger = self._ledger
-        for entry in sorted(ledger.holders(), key=lambda e: order_of(e.workload)):
-            gone = [uid for uid in entry.victims if not ledger.holds_quota(uid)]
-            for uid in gone:
-                del entry.victims[uid]
-            if entry.victims:
-                continue
-            ledger.end_hold(entry)
-            nominee = self._nominate(entry, ledger.queues[entry.queue])
-            if nominee is not None:
-                self._process(nominee, taken={})
+        waiting = sorted(ledger.holders(), key=lambda e: order_of(e.workload))
+        while waiting:
+            waiting = [entry for entry in waiting if not self._admit_holder(entry)]
+            hopeless = [entry for entry in waiting if not self._may_still_hope(entry)]
+            if not hopeless:
+                return
+            waiting.remove(hopeless[-1])
+            ledger.end_hold(hopeless[-1])
+
+    def _admit_holder(self, entry: Entry) -> bool:
+        """Its own advance apart, does it fit? Then the advance becomes its reservation."""
+        state, hold = self._ledger.queues[entry.queue], entry.hold
+        assert hold is not None
+        if self._ledger.forest.is_broken(entry.queue):
+            return False
+        if any(available(state.node, key) < 0 for key in entry.charged):
+            return False
+        self._reserve(entry, state, hold)
+        self._ledger.ready[state] = None
+        return True
+
+    def _may_still_hope(self, entry: Entry) -> bool:
+        root = self._ledger.queues[entry.queue].node.root
+        return any(
+            self._ledger.queues[other.queue].node.root is root
+            and any(key in entry.charged for key in other.charged)
+            for other in self._ledger.evicting.values()
+        )
 
     # Cycles
 
     def cycle(self) -> bool:
-        """One head of every queue; False when there was none."""
+        """Continue the cycle under way or begin one; False when there is no head to look at."""
         ledger = self._ledger
-        heads = False
-        nominees: list[_Nominee] = []
-        for name in sorted(ledger.queues):
-            state = ledger.queues[name]
-            if state.blocked or ledger.forest.is_broken(name):
+        if ledger.agenda is None or ledger.agenda.generation != ledger.generation:
+            ledger.wake()
+            heads = sorted(ledger.ready, key=lambda state: state.config.name)
+            ledger.ready.clear()
+            if not heads:
+                ledger.agenda = None
+                return False
+            ledger.agenda = Agenda(ledger.generation, deque(heads))
+        agenda = ledger.agenda
+        self._nominate_heads(agenda)
+        if agenda.heads:
+            return True
+        if agenda.ordered is None:
+            agenda.ordered = self._in_order(agenda.nominees)
+        self._carry_out(agenda)
+        return True
+
+    def _nominate_heads(self, agenda: Agenda) -> None:
+        ledger = self._ledger
+        while agenda.heads and self._left > 0:
+            state = agenda.heads.popleft()
+            name = state.config.name
+            if state.blocked or ledger.queues.get(name) is not state:
+                continue
+            if ledger.forest.is_broken(name):
                 continue
             head = state.pending.head()
-            if head is None:
+            if head is None or _is_held_up(state, head.uid, ledger):
                 continue
-            heads = True
-            nominee = self._nominate(ledger.entries[head.uid], state)
+            self._left -= 1
+            ledger.ready[state] = None  # there may be another one behind this
+            entry = ledger.entries[head.uid]
+            nominee = self._nominate(entry, state)
             if nominee is not None:
-                nominees.append(nominee)
-        nominees.sort(key=lambda n: (n.proposal.height, order_of(n.entry.workload)))
-        taken: dict[str, None] = {}
-        for nominee in nominees:
-            self._process(nominee, taken)
-        return heads
+                agenda.nominees.append(nominee)
 
-    def _nominate(self, entry: Entry, state: QueueState) -> _Nominee | None:
+    def _in_order(self, nominees: list[Nominee]) -> "Tournament[Nominee] | deque[Nominee]":
+        ledger = self._ledger
+        if ledger.policies.fair_sharing:
+            ranked = sorted(nominees, key=lambda n: order_of(n.entry.workload))
+            return Tournament(
+                [
+                    Entrant(n.state.node, n.proposal.usage, order_of(n.entry.workload), n)
+                    for n in ranked
+                ],
+                ledger.forest.charges,
+            )
+        return deque(
+            sorted(nominees, key=lambda n: (n.proposal.height, order_of(n.entry.workload)))
+        )
+
+    def _carry_out(self, agenda: Agenda) -> None:
+        ledger, ordered = self._ledger, agenda.ordered
+        assert ordered is not None
+        while self._left > 0:
+            if isinstance(ordered, Tournament):
+                nominee = ordered.pop()
+            else:
+                nominee = ordered.popleft() if ordered else None
+            if nominee is None:
+                ledger.agenda = None
+                return
+            self._left -= 1
+            uid = nominee.entry.workload.uid
+            if (
+                nominee.bucket is not None
+                and nominee.state.pending.bucket_of(uid) is nominee.bucket
+            ):
+                self._process(nominee, agenda.taken)
+
+    def _nominate(self, entry: Entry, state: QueueState) -> Nominee | None:
         """Flavors for a head; None when it was parked at once."""
         workload = entry.workload
         if not self._ledger.namespace_is_selected(workload, state.config):
-            reason = NamespaceNotSelected(workload.key.namespace)
-            self._park(entry, state, (reason,), waits_for=())
+            self._park(entry, state, (NamespaceNotSelected(workload.key.namespace),), ())
             return None
-        proposal = propose(needed_pods(workload), self._market(entry, state), entry.resume)
+        with room_of_replaced(self._ledger, workload):
+            proposal = propose_for(self._ledger, entry, state)
         entry.resume = proposal.resume
         if proposal.mode <= Mode.NO_CANDIDATES:
             self._give_up(entry, state, proposal)
             return None
-        return _Nominee(entry, state, proposal)
+        return Nominee(entry, state, proposal, state.pending.bucket_of(workload.uid))
 
-    def _market(self, entry: Entry, state: QueueState) -> Market:
-        config, ledger = state.config, self._ledger
-        node = ledger.forest.node(config.name)
-
-        def oracle(key: FlavorResource, total: int) -> Mode:
-            newcomer = Newcomer(entry.workload, node, config.preemption, {key: total}, (key,))
-            victims = find_victims(newcomer, ledger.residents, ledger.forest.charges)
-            if not victims:
-                return Mode.NO_CANDIDATES
-            own = any(victim.running.node is node for victim in victims)
-            return Mode.PREEMPT if own else Mode.RECLAIM
-
-        return Market(
-            config,
-            node,
-            ledger.flavors,
-            oracle,
-            may_preempt_while_borrowing=config.preemption.borrow_within_cohort,
-        )
-
-    def _process(self, nominee: _Nominee, taken: dict[str, None]) -> None:
+    def _process(self, nominee: Nominee, taken: dict[str, None]) -> None:
         entry, state, proposal = nominee.entry, nominee.state, nominee.proposal
-        if proposal.mode is Mode.FIT:
-            if self._still_fits(state, proposal.usage):
-                self._reserve(entry, state, proposal)
+        victims: tuple[Victim, ...] = ()
+        with room_of_replaced(self._ledger, entry.workload):
+            does_fit = still_fits(state, proposal)
+            if not does_fit and proposal.mode is not Mode.FIT:
+                victims = find_victims_for(self._ledger, entry, state, proposal)
+        if does_fit:
+            self._reserve(entry, state, proposal.assignment)
+        elif proposal.mode is Mode.FIT:
             return  # overtaken: it stays the head and is looked at again in the next cycle
-        victims = self._victims(entry, state, proposal)
-        if not victims:
+        elif not victims:
             self._give_up(entry, state, proposal)
         elif not any(victim.running.workload.uid in taken for victim in victims):
             taken.update(dict.fromkeys(v.running.workload.uid for v in victims))
-            self._preempt(entry, state, proposal, victims)
-
-    def _still_fits(self, state: QueueState, usage: Mapping[FlavorResource, int]) -> bool:
-        node = self._ledger.forest.node(state.config.name)
-        return all(amount <= available(node, key) for key, amount in usage.items())
-
-    def _victims(self, entry: Entry, state: QueueState, proposal: Proposal) -> tuple[Victim, ...]:
-        ledger, config = self._ledger, state.config
-        node = ledger.forest.node(config.name)
-        newcomer = Newcomer(entry.workload, node, config.preemption, proposal.usage, proposal.short)
-        return find_victims(newcomer, ledger.residents, ledger.forest.charges)
+            self._preempt(entry, proposal, victims)
 
     # Outcomes
 
-    def _reserve(self, entry: Entry, state: QueueState, proposal: Proposal) -> None:
-        checks = checks_for(state.config, proposal.assignment)
-        self._ledger.assume(entry, proposal.assignment)
-        decision = Reserve(entry.workload, proposal.assignment, admitted=not checks)
-        self.decisions.append(decision)
+    def _reserve(self, entry: Entry, state: QueueState, assignment: Assignment) -> None:
+        entry.resume = {}
+        checks = checks_for(state.config, assignment)
+        self._ledger.assume(entry, assignment, self._now)
+        self.decisions.append(Reserve(entry.workload, assignment, admitted=not checks))
 
-    def _preempt(
-        self, entry: Entry, state: QueueState, proposal: Proposal, victims: tuple[Victim, ...]
-    ) -> None:
-        ledger = self._ledger
+    def _preempt(self, entry: Entry, proposal: Proposal, victims: tuple[Victim, ...]) -> None:
+        """Evict who runs, take over what others merely hold, and hold it all."""
+        ledger, waits = self._ledger, 0
         for victim in victims:
             other = ledger.entries[victim.running.workload.uid]
+            if victim.running.holds:
+                ledger.end_hold(other)
+                continue
+            waits += 1
             if not other.evicting:
-                other.evicting = True
+                ledger.mark_evicting(other, True)
                 cause = Preempted(entry.workload.uid, entry.workload.job_uid, victim.because)
                 self.decisions.append(Evict(other.workload, cause))
-        ledger.hold(entry, proposal.usage, [v.running.workload.uid for v in victims])
-        reasons: tuple[Reason, ...] = (*proposal.refused, Preempting(len(victims)))
-        self.decisions.append(Park(entry.workload, reasons))
+        ledger.hold(entry, proposal.assignment)
+        if not waits:
+            self._admit_holder(entry)
+            return
+        reasons: tuple[Reason, ...] = (*proposal.refused, Preempting(waits))
+        self.decisions.append(Park(entry.workload, reasons, proposal.assignment))
 
     def _give_up(self, entry: Entry, state: QueueState, proposal: Proposal) -> None:
         """Not on these flavors. If the search stopped early the others come next cycle."""
         if proposal.resume:
             return
-        self._park(entry, state, proposal.refused, short_keys(proposal.refused))
+        is_partial = any(spare_pods(pods) for pods in entry.workload.pod_sets)
+        waits_for = tuple(
+            (
+                key,
+                0
+                if is_partial or entry.workload.replaces
+                else missing + available(state.node, key),
+            )
+            for key, missing in missing_amounts(proposal.refused).items()
+        )
+        self._park(entry, state, proposal.refused, waits_for)
 
     def _park(
         self,
         entry: Entry,
         state: QueueState,
         reasons: tuple[Reason, ...],
-        waits_for: tuple[FlavorResource, ...],
+        waits_for: tuple[tuple[FlavorResource, int], ...],
     ) -> None:
         entry.resume = {}
-        uid = entry.workload.uid
-        if uid not in state.pending:
-            self._ledger.requeue(entry)  # a preemptor whose room turned out too small
-        if state.config.strategy == "StrictFIFO":
-            state.blocked = True
-            self.decisions.append(Park(entry.workload, reasons))
+        ledger, uid = self._ledger, entry.workload.uid
+        mismatch = any(isinstance(reason, NamespaceNotSelected) for reason in reasons)
+        parked = Parked(reasons, waits_for, gist(reasons))
+        if state.is_strict and not mismatch:
+            ledger.wakes.block(state)
+            self._tell(entry, parked, exactly=True)
             return
-        for member in state.pending.park(uid, Parked(reasons, waits_for)):
-            self.decisions.append(Park(member, reasons))
+        bucket = state.pending.park(uid, parked)
+        ledger.wakes.sleep(state, bucket)
+        self._tell(entry, parked, exactly=True)
+        if len(bucket.members) > 1:
+            ledger.untold.append((bucket, iter(list(bucket.members))))
+
+    # Telling
+
+    def tell(self) -> None:
+        """Those of a parked shape whose owners have not heard why, as far as the work allows."""
+        ledger = self._ledger
+        for uid in sorted(ledger.lost_holds):
+            entry = ledger.entries.get(uid)
+            if entry is not None and not entry.workload.finished:
+                self.decisions.append(Park(entry.workload, (HoldLost(),)))
+        ledger.lost_holds.clear()
+        while ledger.untold and self._left > 0:
+            bucket, uids = ledger.untold[0]
+            told = next(uids, None)
+            if told is None or bucket.parked is None:
+                ledger.untold.popleft()
+            elif told in bucket.members:
+                self._left -= 1
+                self._tell(ledger.entries[told], bucket.parked, exactly=False)
+
+    def _tell(self, entry: Entry, parked: Parked, exactly: bool) -> None:
+        """Once each; the one that was looked at hears of new amounts too."""
+        told = entry.told
+        is_known = told is not None and told.gist == parked.gist
+        if told is not None and is_known and (not exactly or told.reasons == parked.reasons):
+            return
+        entry.told = parked
+        self._ledger.lost_holds.pop(entry.workload.uid, None)
+        self.decisions.append(Park(entry.workload, parked.reasons))
 
 
-def checks_for(config: ClusterQueue, assignment: Assignment) -> list[Check]:
-    """The admission checks that these flavors are subject to."""
-    used = {flavor for part in assignment.pod_sets for flavor in part.flavors.values()}
-    return [c for c in config.checks if not c.flavors or used.intersection(c.flavors)]
+def _is_held_up(state: QueueState, uid: str, ledger: Ledger) -> bool:
+    """StrictFIFO: nobody overtakes a preemptor that waits for its victims."""
+    if not state.is_strict or not state.holders:
+        return False
+    mine = order_of(ledger.entries[uid].workload)
+    return any(order_of(holder.workload) < mine for holder in state.holders.values())
 
 
-def needed_pods(workload: Workload) -> list[PodSet]:
-    """Pod sets without the pods that will not be needed again."""
-    return [
-        replace(pods, count=pods.count - min(pods.count, workload.reclaimable.get(pods.name, 0)))
-        for pods in workload.pod_sets
-    ]
-
-
-def short_keys(refused: tuple[PodSetRefused, ...]) -> tuple[FlavorResource, ...]:
+def missing_amounts(refused: tuple[PodSetRefused, ...]) -> dict[FlavorResource, int]:
     """What would have to come free; empty when only another configuration could help."""
-    return tuple(
-        dict.fromkeys(
-            FlavorResource(reason.flavor, reason.resource)
-            for part in refused
-            for reason in part.reasons
-            if isinstance(reason, Short)
-        )
-    )
+    missing: dict[FlavorResource, int] = {}
+    for part in refused:
+        for reason in part.reasons:
+            if isinstance(reason, Short):
+                key = FlavorResource(reason.flavor, reason.resource)
+                missing[key] = min(missing.get(key, reason.missing), reason.missing)
+    return missing

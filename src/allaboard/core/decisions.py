@@ -1,6 +1,7 @@
 """What the core decides. The shell carries each out and reports back what became of it."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from allaboard.core.preemption import Because
 from allaboard.core.reasons import Reason
@@ -46,6 +47,7 @@ class CheckRetry:
     check: str
 
 
+ResumedBecause = Literal["BackoffFinished", "ClusterQueueRestarted", "LocalQueueRestarted"]
 EvictionCause = Preempted | QueueStopped | CheckRetry
 
 
@@ -70,15 +72,19 @@ class Deactivate:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """The backoff is over; it may be considered again."""
+    """It may be considered again: the backoff is over, or its queue runs again."""
 
     workload: Workload
+    because: ResumedBecause = "BackoffFinished"
 
 
 @dataclass(frozen=True, slots=True)
 class Park:
+    """It waits, and why. `hold` is what it holds meanwhile, to be kept in its status."""
+
     workload: Workload
     reasons: tuple[Reason, ...]
+    hold: Assignment | None = None
 
 
 Decision = Reserve | Admit | Evict | Unreserve | Deactivate | Resume | Park

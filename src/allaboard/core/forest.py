@@ -21,21 +21,26 @@ class Forest:
         self._is_stale = False  # trees are rebuilt when somebody looks, not at every change
 
     def node(self, queue: str) -> Node:
-        self._refresh()
+        self.refresh()
         return self._leaves[queue]
 
     def cohort(self, name: str) -> Node | None:
-        self._refresh()
+        self.refresh()
         return self._inner.get(name)
 
     def is_broken(self, queue: str) -> bool:
         """Whether the queue's cohorts form a cycle."""
-        self._refresh()
+        self.refresh()
         return queue in self._broken
 
-    def put_queue(self, queue: ClusterQueue) -> None:
+    def put_queue(self, queue: ClusterQueue) -> Node:
+        """Its node stays the same until the queue is dropped."""
         self._queues[queue.name] = queue
         self._is_stale = True
+        leaf = self._leaves.get(queue.name)
+        if leaf is None:
+            leaf = self._leaves[queue.name] = Node(queue.name)
+        return leaf
 
     def drop_queue(self, name: str) -> None:
         self._queues.pop(name, None)
@@ -50,7 +55,8 @@ class Forest:
         self._cohorts.pop(name, None)
         self._is_stale = True
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
+        """Bring the trees up to date with the names."""
         if self._is_stale:
             self._is_stale = False
             self._rebuild()
@@ -60,7 +66,7 @@ class Forest:
         self._inner = {}
         self._broken = {}
         for name, queue in sorted(self._queues.items()):
-            leaf = self._leaves.setdefault(name, Node(name))
+            leaf = self._leaves[name]
             leaf.parent, leaf.weight_milli = None, queue.weight_milli
             set_quotas(leaf, quotas_of(queue.groups))
             if not queue.cohort:
@@ -104,7 +110,7 @@ class Forest:
             yield leaf.name
 
     def usage(self) -> Mapping[str, Mapping[FlavorResource, int]]:
-        self._refresh()
+        self.refresh()
         return {
             name: {key: cell.usage for key, cell in node.cells.items() if cell.usage}
             for name, node in sorted(self._leaves.items())

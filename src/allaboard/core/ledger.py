@@ -9,17 +9,21 @@ undoes it. Every workload is in exactly one place:
     holding   preempted others and holds what they free, so that nobody steals it
     reserved  charged: decided by us and not yet seen, or seen in its status
 
-State is kept incrementally; nothing is copied per cycle. `cycle.py` holds the decisions themselves.
+State is kept incrementally; nothing is copied per cycle. A hold is adopted from a workload's status
+when the workload is first seen, that is after a restart; later the ledger's own memory counts.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import heapq
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 
+from allaboard.core.consumption import Consumption
 from allaboard.core.forest import Forest
 from allaboard.core.matching import selects
-from allaboard.core.pending import Pending, Shape, shape_of
+from allaboard.core.pending import Bucket, Pending, shape_of
 from allaboard.core.preemption import Running
 from allaboard.core.quota import Node
+from allaboard.core.state import Agenda, Entry, QueueState
 from allaboard.core.values import (
     Assignment,
     ClusterQueue,
@@ -29,38 +33,17 @@ from allaboard.core.values import (
     Instant,
     LocalQueue,
     LocalQueueKey,
+    Policies,
     Workload,
 )
+from allaboard.core.waking import Wakes
 
-
-@dataclass(slots=True)
-class Entry:
-    """All that is known of one workload."""
-
-    workload: Workload
-    queue: str = ""  # the ClusterQueue it waits in or is charged to
-    assumed: Assignment | None = None  # decided, but not yet seen in its status
-    charged: dict[FlavorResource, int] = field(default_factory=dict)
-    victims: dict[str, None] = field(default_factory=dict)  # UIDs it waits for
-    held_shape: Shape = ()
-    evicting: bool = False  # an eviction was decided
-    resume: Mapping[tuple[str, int], int] = field(default_factory=dict)
-
-    @property
-    def assignment(self) -> Assignment | None:
-        return self.workload.assignment or self.assumed
-
-
-@dataclass(slots=True)
-class QueueState:
-    config: ClusterQueue
-    pending: Pending = field(default_factory=Pending)
-    reserved: dict[str, Entry] = field(default_factory=dict)  # by UID
-    blocked: bool = False  # StrictFIFO: its head waits, so everybody does
+__all__ = ["Entry", "Ledger", "QueueState"]
 
 
 class Ledger:
-    def __init__(self) -> None:
+    def __init__(self, policies: Policies | None = None) -> None:
+        self.policies = policies or Policies()
         self.forest = Forest()
         self.flavors: dict[str, Flavor] = {}
         self.queues: dict[str, QueueState] = {}
@@ -69,78 +52,125 @@ class Ledger:
         self.entries: dict[str, Entry] = {}
         self.backoffs: dict[str, Instant] = {}  # UID -> when it may come back
         self.execution_ends: dict[str, Instant] = {}  # UID -> when its time is used up
+        self.deadlines: list[tuple[Instant, str]] = []  # heap of both, with what became void
         self.touched: dict[str, None] = {}  # reserved ones about whom there is news
+        self.restarted: dict[str, None] = {}  # evicted by a stopped queue that runs again
+        self.lost_holds: dict[str, None] = {}  # whose hold ended without an admission
+        self.evicting: dict[str, Entry] = {}  # eviction decided, quota not yet back
+        self.consumption = Consumption(self.policies)
+        self.wakes = Wakes()
+        self.ready: dict[QueueState, None] = {}  # queues that may have a head to look at
+        self.untold: deque[tuple[Bucket, Iterator[str]]] = deque()  # who must hear why it waits
+        self.generation = 0  # of the configuration
+        self.agenda: Agenda | None = None  # the cycle under way
+        self._woken_generation = 0
         self._holders: dict[str, Entry] = {}
+        self._successors: dict[str, str] = {}  # UID -> who took its place
+        self._homeless: dict[str, Entry] = {}  # they have quota in a queue that does not exist
+        self._by_local: dict[LocalQueueKey, dict[str, Entry]] = {}
+        self._locals: dict[str, dict[LocalQueueKey, None]] = {}  # by ClusterQueue
 
     # Configuration
 
     def put_cluster_queue(self, config: ClusterQueue) -> None:
         state = self.queues.get(config.name)
+        if state is not None and state.config == config:
+            return
+        node = self.forest.put_queue(config)
         if state is None:
-            self.queues[config.name] = QueueState(config)
-        else:
-            state.config = config
-        self.forest.put_queue(config)
-        self._replace_workloads()
-        self.touched |= dict.fromkeys(self.queues[config.name].reserved)
-        self.wake_all()
+            state = self.queues[config.name] = QueueState(config, node)
+        state.config = config
+        state.pending.load = self.consumption.load if config.usage_based else None
+        self._replace_queue(state)
+        self._configured()
 
     def drop_cluster_queue(self, name: str) -> None:
-        state = self.queues.pop(name, None)
+        state = self.queues.get(name)
         if state is None:
             return
+        here = [*state.reserved.values(), *state.holders.values()]
+        here += [self.entries[w.uid] for w in state.pending.in_order()]
+        for entry in here:
+            self._uncharge(entry)
+        del self.queues[name]
+        self.ready.pop(state, None)
         self.forest.drop_queue(name)
-        for entry in self.entries.values():
-            if entry.queue == name:
-                entry.queue, entry.charged = "", {}
-        self._replace_workloads()
-        self.wake_all()
+        for entry in here:
+            entry.queue = ""
+            self._place(entry)
+        self._configured()
 
     def put_cohort(self, cohort: Cohort) -> None:
         self.forest.put_cohort(cohort)
-        self.wake_all()
+        self._configured()
 
     def drop_cohort(self, name: str) -> None:
         self.forest.drop_cohort(name)
-        self.wake_all()
+        self._configured()
 
     def put_flavor(self, flavor: Flavor) -> None:
-        self.flavors[flavor.name] = flavor
-        self.wake_all()
+        if self.flavors.get(flavor.name) != flavor:
+            self.flavors[flavor.name] = flavor
+            self._configured()
 
     def drop_flavor(self, name: str) -> None:
-        self.flavors.pop(name, None)
-        self.wake_all()
+        if self.flavors.pop(name, None) is not None:
+            self._configured()
 
     def put_local_queue(self, queue: LocalQueue) -> None:
+        old = self.local_queues.get(queue.key)
+        if old == queue:
+            return
+        if old is not None:
+            self._locals[old.cluster_queue].pop(queue.key, None)
         self.local_queues[queue.key] = queue
-        self._replace_workloads(queue.key)
+        self._locals.setdefault(queue.cluster_queue, {})[queue.key] = None
+        self.consumption.put_weight(queue.key, queue.weight_milli)
+        self._replace_local(queue.key)
 
     def drop_local_queue(self, key: LocalQueueKey) -> None:
-        self.local_queues.pop(key, None)
-        self._replace_workloads(key)
+        old = self.local_queues.pop(key, None)
+        if old is not None:
+            self._locals[old.cluster_queue].pop(key, None)
+            self.consumption.forget(key)
+            self._replace_local(key)
+
+    def put_consumption(self, key: LocalQueueKey, used: Mapping[str, float], at: Instant) -> None:
+        """What a LocalQueue had consumed by `at`, per resource, as sampled by the shell."""
+        self.consumption.sample(key, used, at)
 
     def put_namespace(self, name: str, labels: Mapping[str, str]) -> None:
-        self.namespaces[name] = labels
-        self.wake_all()
+        if self.namespaces.get(name) != labels:
+            self.namespaces[name] = labels
+            self._configured()
+
+    def _configured(self) -> None:
+        """The configuration changed: nobody's refusal is worth anything any more."""
+        self.generation += 1
 
     # Workloads
 
     def put_workload(self, workload: Workload) -> None:
         """What the server shows now. While a decision is under way, older news do not undo it."""
-        entry = self.entries.get(workload.uid)
+        uid, key = workload.uid, workload.local_queue_key
+        entry = self.entries.get(uid)
         if entry is None:
-            entry = self.entries[workload.uid] = Entry(workload)
+            entry = self.entries[uid] = Entry(workload, hold=workload.hold)
+            self._by_local.setdefault(key, {})[uid] = entry
+        elif entry.workload.local_queue_key != key:
+            self._by_local[entry.workload.local_queue_key].pop(uid, None)
+            self._by_local.setdefault(key, {})[uid] = entry
         entry.workload = workload
         if workload.assignment is not None:
-            entry.assumed = None
+            entry.assumed = entry.hold = None
         if workload.evicted or workload.assignment is None:
-            entry.evicting = workload.evicted
+            self.mark_evicting(entry, workload.evicted and workload.assignment is not None)
         self._place(entry)
 
     def drop_workload(self, uid: str) -> None:
         entry = self.entries.pop(uid, None)
         if entry is not None:
+            self._by_local[entry.workload.local_queue_key].pop(uid, None)
             self._leave(entry)
 
     def refuse(self, uid: str) -> None:
@@ -148,102 +178,198 @@ class Ledger:
         entry = self.entries.get(uid)
         if entry is None:
             return
+        if entry.assumed is not None:
+            self.consumption.refund(entry.workload.local_queue_key, uid)
         entry.assumed = None
-        entry.evicting = entry.workload.evicted
+        entry.told = None  # what it was told may not have arrived
+        self.mark_evicting(entry, entry.workload.evicted and entry.workload.assignment is not None)
         self._place(entry)
 
     # Places
 
-    def _replace_workloads(self, key: LocalQueueKey | None = None) -> None:
-        for uid in sorted(self.entries):
-            entry = self.entries[uid]
-            if key is None or entry.workload.local_queue_key == key:
-                self._place(entry)
+    def _replace_queue(self, state: QueueState) -> None:
+        for key in list(self._locals.get(state.config.name, ())):
+            self._replace_local(key)
+        moved = [*state.reserved.values(), *state.holders.values(), *self._homeless.values()]
+        for entry in moved:
+            self._place(entry)
+
+    def _replace_local(self, key: LocalQueueKey) -> None:
+        for entry in list(self._by_local.get(key, {}).values()):
+            self._place(entry)
 
     def _place(self, entry: Entry) -> None:
         """Put a workload where its state says it belongs, and charge what it holds."""
         workload = entry.workload
-        assignment = entry.assignment
+        assignment = workload.assignment or entry.assumed
+        self._homeless.pop(workload.uid, None)
+        self.restarted.pop(workload.uid, None)
         if workload.finished:
+            self._note_penalty(entry)
+            self._leave(entry)
+        elif workload.uid in self._successors:
             self._leave(entry)
         elif assignment is not None:
             self._charge(entry, assignment)
-        elif not self._keeps_hold(entry):
+        elif entry.hold is None or not self._keep_hold(entry, entry.hold):
             self._uncharge(entry)
             self._queue(entry)
 
-    def _keeps_hold(self, entry: Entry) -> bool:
+    def _keep_hold(self, entry: Entry, assignment: Assignment) -> bool:
         """A preemptor holds on while it asks for the same and its queue still runs."""
-        held = self._holders.get(entry.workload.uid)
-        if held is None or self.queue_of(entry.workload) != entry.queue:
+        workload, name = entry.workload, self.queue_of(entry.workload)
+        if name is None:
+            return False  # the hold sleeps until its queue is there
+        shape = shape_of(workload)
+        if entry.held_shape is None:
+            entry.held_shape = shape
+        runs = self.may_be_considered(workload, self.queues[name])
+        if name != assignment.cluster_queue or shape != entry.held_shape or not runs:
+            self.lose_hold(entry)
             return False
-        same = shape_of(entry.workload) == entry.held_shape
-        return same and self.may_be_considered(entry.workload, self.queues[entry.queue])
+        self._line_of(entry).remove(workload.uid)
+        self._take(entry, name, workload.usage_on(assignment))
+        state = self.queues[name]
+        state.holders[workload.uid] = self._holders[workload.uid] = entry
+        self._reside(state, entry, holds=True)
+        return True
 
     def _charge(self, entry: Entry, assignment: Assignment) -> None:
-        name = assignment.cluster_queue
-        if entry.queue and entry.queue in self.queues:
-            self.queues[entry.queue].pending.remove(entry.workload.uid)
-        wanted = assignment.usage(entry.workload.reclaimable)
+        name, workload = assignment.cluster_queue, entry.workload
+        uid = workload.uid
+        self._line_of(entry).remove(uid)
+        self.backoffs.pop(uid, None)
         if name not in self.queues:
             self._uncharge(entry)
+            self._homeless[uid] = entry
             return
+        self._take(entry, name, workload.usage_on(assignment))
+        state = self.queues[name]
+        if self._holders.pop(uid, None) is not None:
+            state.holders.pop(uid, None)
+        state.reserved[uid] = entry
+        entry.hold, entry.told = None, None
+        self.lost_holds.pop(uid, None)
+        self._reside(state, entry, holds=False)
+        self.touched[uid] = None
+        self._note_execution_end(workload)
+        self._note_penalty(entry)
+        if workload.replaces:
+            self._succeed(workload.replaces, uid)
+
+    def _take(self, entry: Entry, name: str, wanted: dict[FlavorResource, int]) -> None:
         if entry.charged != wanted or entry.queue != name:
             self._uncharge(entry)
-            node = self.forest.node(name)
-            self.forest.charges.charge(node, wanted)
+            self.forest.charges.charge(self.queues[name].node, wanted)
             entry.charged, entry.queue = wanted, name
-        uid = entry.workload.uid
-        self.queues[name].reserved[uid] = entry
-        self._holders.pop(uid, None)
-        self.backoffs.pop(uid, None)
-        self.touched[uid] = None
-        self._note_execution_end(entry.workload)
+
+    def _succeed(self, old: str, new: str) -> None:
+        """The new one has quota: the old one's is given back, for its pods are the new one's."""
+        self._successors[old] = new
+        predecessor = self.entries.get(old)
+        if predecessor is not None:
+            self._place(predecessor)
+
+    def _reside(self, state: QueueState, entry: Entry, holds: bool) -> None:
+        workload, running = entry.workload, entry.running
+        if running is None:
+            running = Running(workload, state.node, entry.charged, entry.evicting, holds)
+            entry.running = state.residents[workload.uid] = running
+            _count(state.priorities, workload.priority, 1)
+        elif running.workload.priority != workload.priority:
+            _count(state.priorities, running.workload.priority, -1)
+            _count(state.priorities, workload.priority, 1)
+        running.workload, running.usage, running.holds = workload, entry.charged, holds
+        if entry.evicting:
+            self.evicting[workload.uid] = entry
 
     def _note_execution_end(self, workload: Workload) -> None:
         limit = workload.max_execution_s
         if limit is None or not workload.admitted:
             self.execution_ends.pop(workload.uid, None)
-        else:
-            self.execution_ends[workload.uid] = workload.admitted_at + limit - workload.executed_s
+            return
+        end = workload.admitted_at + limit - workload.executed_s
+        if self.execution_ends.get(workload.uid) != end:
+            self.execution_ends[workload.uid] = end
+            heapq.heappush(self.deadlines, (end, workload.uid))
+
+    def _note_penalty(self, entry: Entry) -> None:
+        workload, assignment = entry.workload, entry.assignment
+        state = self.queues.get(assignment.cluster_queue) if assignment else None
+        if state is None or assignment is None or not state.config.usage_based:
+            return
+        asked: dict[str, int] = {}
+        for key, amount in assignment.usage().items():
+            asked[key.resource] = asked.get(key.resource, 0) + amount
+        at = workload.reserved_at if workload.assignment is not None else entry.assumed_at
+        self.consumption.charge(workload.local_queue_key, workload.uid, asked, at)
 
     def _uncharge(self, entry: Entry) -> None:
-        """Give back what it holds, and wake those whom that could help."""
-        self._holders.pop(entry.workload.uid, None)
-        self.execution_ends.pop(entry.workload.uid, None)
-        if entry.charged and entry.queue in self.queues:
-            node = self.forest.node(entry.queue)
-            self.forest.charges.release(node, entry.charged)
-            freed, entry.charged = entry.charged, {}
-            self.queues[entry.queue].reserved.pop(entry.workload.uid, None)
-            self.wake(entry.queue, freed)
-        if entry.queue in self.queues:
-            self.queues[entry.queue].reserved.pop(entry.workload.uid, None)
+        """Give back what it holds, and note whom that could help."""
+        uid, state = entry.workload.uid, self.queues.get(entry.queue)
+        self._holders.pop(uid, None)
+        self.evicting.pop(uid, None)
+        self.execution_ends.pop(uid, None)
+        replaced = entry.workload.replaces
+        if replaced and self._successors.get(replaced) == uid:
+            del self._successors[replaced]
+            predecessor = self.entries.get(replaced)
+            if predecessor is not None:
+                self._place(predecessor)
+        if state is None:
+            return
+        state.reserved.pop(uid, None)
+        state.holders.pop(uid, None)
+        if entry.running is not None:
+            state.residents.pop(uid, None)
+            _count(state.priorities, entry.running.workload.priority, -1)
+            entry.running = None
+        if entry.charged:
+            self.forest.charges.release(state.node, entry.charged)
+            self.wakes.note_freed(state.node, entry.charged)
+            entry.charged = {}
 
     def _queue(self, entry: Entry) -> None:
         """In line, if its queues exist and run and it may be considered."""
         uid, workload = entry.workload.uid, entry.workload
         self.backoffs.pop(uid, None)
         name = self.queue_of(workload)
-        if entry.queue and entry.queue != name and entry.queue in self.queues:
-            self.queues[entry.queue].pending.remove(uid)
+        if entry.queue != name:
+            self._line_of(entry).remove(uid)
         entry.queue = name or ""
         if name is None:
             return
         state = self.queues[name]
-        if not self.may_be_considered(workload, state):
-            state.pending.remove(uid)
-            if workload.requeue_at is not None and workload.active:
-                self.backoffs[uid] = workload.requeue_at
+        if self.may_be_considered(workload, state):
+            self.requeue(entry)
             return
-        state.pending.add(workload)
+        state.pending.remove(uid)
+        if not workload.active:
+            return
+        if workload.requeue_at is not None:
+            self.backoffs[uid] = workload.requeue_at
+            heapq.heappush(self.deadlines, (workload.requeue_at, uid))
+        elif workload.stopped and self._runs(workload, state):
+            self.restarted[uid] = None
+
+    def requeue(self, entry: Entry) -> None:
+        state = self.queues[entry.queue]
+        bucket = state.pending.add(entry.workload)
+        if bucket.parked is None:
+            self.ready[state] = None
+        elif entry.told is None or entry.told.gist != bucket.parked.gist:
+            self.untold.append((bucket, iter((entry.workload.uid,))))
         state.blocked = False
 
     def _leave(self, entry: Entry) -> None:
         self.backoffs.pop(entry.workload.uid, None)
+        self._homeless.pop(entry.workload.uid, None)
         self._uncharge(entry)
-        if entry.queue in self.queues:
-            self.queues[entry.queue].pending.remove(entry.workload.uid)
+        self._line_of(entry).remove(entry.workload.uid)
+
+    def _line_of(self, entry: Entry) -> Pending:
+        state = self.queues.get(entry.queue)
+        return state.pending if state is not None else Pending()
 
     def queue_of(self, workload: Workload) -> str | None:
         """The ClusterQueue behind its LocalQueue, if both exist."""
@@ -251,69 +377,85 @@ class Ledger:
         return local.cluster_queue if local and local.cluster_queue in self.queues else None
 
     def may_be_considered(self, workload: Workload, state: QueueState) -> bool:
+        may = workload.active and workload.may_queue and workload.requeue_at is None
+        return may and not workload.stopped and self._runs(workload, state)
+
+    def _runs(self, workload: Workload, state: QueueState) -> bool:
         local = self.local_queues[workload.local_queue_key]
-        runs = state.config.stop == "None" and local.stop == "None"
-        return runs and workload.active and workload.may_queue and workload.requeue_at is None
+        return state.config.stop == "None" and local.stop == "None"
 
     def namespace_is_selected(self, workload: Workload, config: ClusterQueue) -> bool:
         return selects(config.namespaces, self.namespaces.get(workload.key.namespace, {}))
 
     # What a step assumes
 
-    def assume(self, entry: Entry, assignment: Assignment) -> None:
+    def assume(self, entry: Entry, assignment: Assignment, now: Instant) -> None:
         """Decided: charged from now on, though its status does not say so yet."""
-        entry.assumed = assignment
+        entry.assumed, entry.assumed_at = assignment, now
+        self.mark_evicting(entry, False)
         self._charge(entry, assignment)
 
-    def hold(self, entry: Entry, usage: Mapping[FlavorResource, int], victims: list[str]) -> None:
+    def mark_evicting(self, entry: Entry, evicting: bool) -> None:
+        entry.evicting = evicting
+        if entry.running is not None:
+            entry.running.evicting = evicting
+            if evicting:
+                self.evicting[entry.workload.uid] = entry
+        if not evicting:
+            self.evicting.pop(entry.workload.uid, None)
+
+    def hold(self, entry: Entry, assignment: Assignment) -> None:
         """Charge in advance what the victims will free, so that nobody else takes it."""
-        self.queues[entry.queue].pending.remove(entry.workload.uid)
-        self.forest.charges.charge(self.forest.node(entry.queue), usage)
-        entry.charged = dict(usage)
-        entry.victims = dict.fromkeys(victims)
-        entry.held_shape = shape_of(entry.workload)
-        self._holders[entry.workload.uid] = entry
+        entry.hold, entry.held_shape, entry.told = assignment, None, None
+        self.lost_holds.pop(entry.workload.uid, None)
+        self._place(entry)
+
+    def lose_hold(self, entry: Entry) -> None:
+        """The hold is over for good; whoever reads the status must hear of it."""
+        entry.hold = entry.held_shape = None
+        entry.told = None
+        self.lost_holds[entry.workload.uid] = None
 
     def end_hold(self, entry: Entry) -> None:
-        """Give the advance back, without waking anybody: its owner takes it in this very step."""
-        self.forest.charges.release(self.forest.node(entry.queue), entry.charged)
-        entry.charged = {}
-        del self._holders[entry.workload.uid]
-
-    def requeue(self, entry: Entry) -> None:
-        self.queues[entry.queue].pending.add(entry.workload)
+        """Back to the line, and the room it held is anybody's."""
+        self.lose_hold(entry)
+        self._place(entry)
 
     def holders(self) -> list[Entry]:
         return list(self._holders.values())
 
-    def holds_quota(self, uid: str) -> bool:
-        entry = self.entries.get(uid)
-        return entry is not None and uid not in self._holders and bool(entry.charged)
-
     # Waking
 
-    def wake(self, queue: str, freed: Mapping[FlavorResource, int]) -> None:
-        """Quota came free in this queue's tree: those who lack it may try again."""
-        for name in self.forest.relatives(queue):
-            state = self.queues.get(name)
-            if state is None:
-                continue
-            state.blocked = False
-            for key in freed:
-                for shape in list(state.pending.parked_for(key)):
-                    state.pending.wake(shape)
-
-    def wake_all(self) -> None:
-        """Configuration changed: nobody's refusal is worth anything any more."""
-        for state in self.queues.values():
-            state.blocked = False
-            state.pending.wake_all()
+    def wake(self) -> None:
+        """Before heads are looked at: wake those whom what happened meanwhile could help."""
+        self.forest.refresh()
+        if self._woken_generation != self.generation:
+            self._woken_generation = self.generation
+            self.wakes.forget()
+            self.agenda = None
+            for state in self.queues.values():
+                state.blocked = False
+                state.pending.wake_all()
+                self.ready[state] = None
+            return
+        for state, bucket in self.wakes.due(self.policies.fair_sharing):
+            if bucket is None:
+                state.blocked = False
+            else:
+                state.pending.wake(bucket)
+            self.ready[state] = None
 
     # Reading
 
-    def residents(self, node: Node) -> list[Running]:
+    def residents(self, node: Node) -> Iterable[Running]:
         """Everybody who holds quota in this ClusterQueue; whoever asks puts them in order."""
         state = self.queues.get(node.name)
-        if state is None:
-            return []
-        return [Running(e.workload, node, e.charged, e.evicting) for e in state.reserved.values()]
+        return state.residents.values() if state is not None else ()
+
+
+def _count(counts: dict[int, int], key: int, by: int) -> None:
+    left = counts.get(key, 0) + by
+    if left:
+        counts[key] = left
+    else:
+        del counts[key]

@@ -86,4 +86,19 @@ class Preempting:
     victims: int
 
 
-Reason = PodSetRefused | NamespaceNotSelected | Overtaken | VictimsTaken | Preempting
+@dataclass(frozen=True, slots=True)
+class HoldLost:
+    """What it held after preempting others is gone: taken by another, or no longer enough."""
+
+
+Reason = PodSetRefused | NamespaceNotSelected | Overtaken | VictimsTaken | Preempting | HoldLost
+
+
+def gist(reasons: tuple[Reason, ...]) -> object:
+    """The reasons without their amounts: what all of a shape need to hear, and once."""
+    return tuple(_part_gist(r) if isinstance(r, PodSetRefused) else r for r in reasons)
+
+
+def _part_gist(part: PodSetRefused) -> object:
+    return (part.pod_set, tuple(Short(r.flavor, r.resource, 0) if isinstance(r, Short) else r
+                                for r in part.reasons))  # fmt: skip

@@ -180,17 +180,19 @@ class Assignment:
     cluster_queue: str
     pod_sets: tuple[PodSetAssignment, ...]
 
-    def usage(self, reclaimable: Mapping[str, int] | None = None) -> dict[FlavorResource, int]:
-        """What it takes per flavor and resource, less the pods that will not be needed again."""
+    def usage(self, needed: Mapping[str, int] | None = None) -> dict[FlavorResource, int]:
+        """What it takes per flavor and resource; `needed` pods of a set at the most, if given."""
         total: dict[FlavorResource, int] = {}
         for part in self.pod_sets:
-            gone = min((reclaimable or {}).get(part.name, 0), part.count)
+            count = part.count
+            if needed is not None:
+                count = min(count, needed.get(part.name, count))
             for resource, amount in part.usage.items():
                 flavor = part.flavors.get(resource)
                 if flavor is None:
                     continue
-                left = amount - (amount // part.count * gone if part.count else 0)
                 key = FlavorResource(flavor, resource)
+                left = amount if count == part.count else amount // part.count * count
                 total[key] = total.get(key, 0) + left
         return total
 
@@ -224,7 +226,35 @@ class Workload:
     max_execution_s: float | None = None
     executed_s: float = 0.0  # in earlier admissions
     replaces: str = ""  # UID of the workload whose place it takes
+    hold: Assignment | None = None  # it preempted others and holds what they free
+    held_since: Instant = 0.0
+    stopped: str = ""  # ClusterQueue or LocalQueue: evicted because that was stopped
+
+    def usage_on(self, assignment: Assignment) -> dict[FlavorResource, int]:
+        """What it takes there, without the pods that will not be needed again."""
+        if not self.reclaimable:
+            return assignment.usage()
+        needed = {
+            pods.name: max(0, pods.count - self.reclaimable.get(pods.name, 0))
+            for pods in self.pod_sets
+        }
+        return assignment.usage(needed)
 
     @property
     def local_queue_key(self) -> LocalQueueKey:
         return LocalQueueKey(self.key.namespace, self.local_queue)
+
+
+FairStrategy = Literal["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """What the administrator chose for the whole installation."""
+
+    fair_sharing: bool = False
+    strategies: tuple[FairStrategy, ...] = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
+    # Admission fair sharing: how fast consumption is forgotten, and how often it is sampled.
+    usage_half_life_s: float = 0.0  # 0: forgotten at once
+    usage_sampling_s: float = 300.0
+    resource_weights: Mapping[str, float] = field(default_factory=dict)  # 1 where not named
