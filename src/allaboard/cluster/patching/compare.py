@@ -146,8 +146,11 @@ def object_changes(
         before, after = old.get(name, ABSENT), new.get(name, ABSENT)
         if before is after or name in ("apiVersion", "kind"):
             continue
-        element, inner = shape.field(name)
+        element, inner = shape.fields.get(name) or shape.field(name)
         if reset and is_member(reset.get(element, _NOT_RESET)):
+            continue
+        if inner.kind == "leaf":
+            _note_leaf(changed, removed, element, inner, (before, after))
             continue
         if name == "metadata":
             found = _map_changes(inner, _tracked(before), _tracked(after))
@@ -157,6 +160,18 @@ def object_changes(
     if reset:
         return without_trees(changed, reset), without_trees(removed, reset)
     return changed, removed
+
+
+def _note_leaf(
+    changed: FieldSet, removed: FieldSet, element: str, shape: Shape, values: tuple[Any, Any]
+) -> None:
+    """As `_note` of `_present_changes`, where there is nothing to descend into."""
+    zero = shape.zero
+    before, after = (zero if value is ABSENT else value for value in values)
+    if after is ABSENT:
+        removed[element] = LEAF
+    elif before is ABSENT or before != after:
+        changed[element] = LEAF
 
 
 _NOT_RESET: FieldSet = {"f:": LEAF}
