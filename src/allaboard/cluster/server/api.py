@@ -185,7 +185,7 @@ class ApiServer:
         return await self.lister.answer(target, options, selection, renderer)
 
     def watch(self, request: ApiRequest, target: Target) -> ApiResponse:
-        renderer = self.renderer(request, target, watching=True)
+        renderer = self.renderer(request, target)
         options = ListOptions.parse(request.query, watching=True)
         selection = select(target.resource, options, target.name)
         stream = Stream(self.services, target, options, selection)
@@ -252,11 +252,10 @@ class ApiServer:
 
     # --- forms -------------------------------------------------------------------------------
 
-    def renderer(self, request: ApiRequest, target: Target, watching: bool = False) -> Renderer:
+    def renderer(self, request: ApiRequest, target: Target) -> Renderer:
         form: Form = choose(
             request.headers.get("accept", ""), watching=target.verb in ("list", "watch")
         )
-        del watching
         include = "Metadata"
         if form.shape == "Table":
             include = included(request.query.get("includeObject", ""))

@@ -16,6 +16,7 @@ from allaboard.cluster.schema.builtin import schema_of
 from allaboard.cluster.schema.envelope import Body, decode_body
 from allaboard.cluster.schema.node import Schema
 from allaboard.cluster.server.exchange import ApiRequest, ApiResponse
+from allaboard.cluster.server.negotiate import choose
 from allaboard.cluster.server.refusals import absent, conflict, verb_not_served
 from allaboard.cluster.server.routes import Target
 from allaboard.cluster.server.verbs.bodies import complain, read_body
@@ -46,7 +47,7 @@ from allaboard.cluster.server.verbs.reviews import answer_review
 from allaboard.cluster.server.verbs.scale import KIND as SCALE
 from allaboard.cluster.server.verbs.scale import replicas_in, scale_of, with_value
 from allaboard.cluster.server.verbs.tokens import issue_token
-from allaboard.cluster.server.verbs.writes import Write, check_name, storage_refusal
+from allaboard.cluster.server.verbs.writes import Change, Write, check_name, storage_refusal
 
 if TYPE_CHECKING:
     from allaboard.cluster.server.api import ApiServer
@@ -93,14 +94,13 @@ class Subresources:
     # --- scale -------------------------------------------------------------------------------
 
     async def _scale(self, request: ApiRequest, target: Target) -> ApiResponse:
-        renderer = self._server.renderer(request, target)
+        choose(request.headers.get("accept", ""))  # 406 for what cannot be rendered
         if target.verb == "get":
             record = self._services.store.get(target.key, target.namespace, target.name)
             if record is None:
                 raise absent(target.resource, target.name)
             obj = await self._server.writer.old_object(target, record)
             return ApiResponse(200, body=scale_of(target.resource, obj))
-        del renderer
         if target.verb == "patch":
             write = Write.of(request, target, options_of(request))
         else:
@@ -108,7 +108,8 @@ class Subresources:
         written = await self._server.writer.update(write, self._rescale(request, write))
         return ApiResponse(200, body=scale_of(target.resource, written.obj))
 
-    def _rescale(self, request: ApiRequest, write: Write):  # type: ignore[no-untyped-def]
+    def _rescale(self, request: ApiRequest, write: Write) -> Change:
+        """What a Scale makes of the object behind it."""
         target, how = write.target, request.content_type
         schema = schema_of("autoscaling", "v1", "Scale")
         is_apply = write.target.verb == "patch" and how == APPLY
