@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import gc
 import logging
 import os
 import secrets
@@ -125,6 +126,9 @@ async def _serve(place: Place, port: int | None, nodes: list[tuple[str, Json]] |
         stack.push_async_callback(cluster.stop)
         await cluster.start()
         await _ensure_nodes(cluster, nodes)
+        # What exists now lives as long as the process; looking through it again and again is waste.
+        gc.freeze()
+        gc.set_threshold(100_000, 20, 100)
         served = await _listen(cluster, Authenticator({token: ADMIN}), tls, port)
         write_private(place.kubeconfig, kubeconfig_text(served, tls, token))
         _greet(place, served)

@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from allaboard.api.errors import AlreadyExists
-from allaboard.api.meta import Json
-from allaboard.api.types.core import Namespace
 from allaboard.client.client import Client
 from allaboard.clock import Clock
 from allaboard.cluster.controllers.install import Config as ControllersConfig
@@ -20,6 +17,7 @@ from allaboard.cluster.scheduling.scheduler import install as install_scheduler
 from allaboard.cluster.server.api import ApiServer
 from allaboard.cluster.server.assembly import assemble
 from allaboard.cluster.server.auth import Authenticator
+from allaboard.cluster.server.bootstrap import bootstrap
 from allaboard.cluster.server.http import HttpServer
 from allaboard.cluster.server.tls import TlsFiles
 from allaboard.cluster.store.store import Store
@@ -27,7 +25,6 @@ from allaboard.cluster.transport import InProcessTransport
 from allaboard.runtime.manager import Manager
 
 PARTS = frozenset({"controllers", "scheduler", "kubelets"})
-NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +49,7 @@ class EmbeddedCluster:
         clock, data = self.config.clock, self.config.data
         self.store = Store(clock) if data is None else Store.open(data, clock)
         self.server = await assemble(clock, self.config.rng, self.store)
-        client = self.client("kube-apiserver")
-        for name in NAMESPACES:
-            await _ensure(client, {"metadata": {"name": name}})
+        await bootstrap(self.server)
 
     async def start(self) -> None:
         """Controllers, scheduler and simulated nodes, each writing under its own name."""
@@ -87,10 +82,3 @@ class EmbeddedCluster:
         if self.manager is not None:
             await self.manager.stop()
         await self.server.close()
-
-
-async def _ensure(client: Client, namespace: Json) -> None:
-    try:
-        await client.create(namespace, Namespace.KIND)
-    except AlreadyExists:
-        pass  # from an earlier start on the same data
