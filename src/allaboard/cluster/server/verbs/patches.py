@@ -41,8 +41,9 @@ MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 CREATE_ATTEMPTS = 4
-# Kinds whose defaults never touch status: a patch of status alone need not look at the spec again.
-STATUS_WITHOUT_DEFAULTS = frozenset({"pods", "jobs.batch"})
+# Parts that the defaults of a kind never touch: a patch of these alone need not look at the rest.
+# A Job's labels come from its template, a namespace's from its name.
+WITHOUT_DEFAULTS = {"pods": ("metadata", "status"), "jobs.batch": ("status",)}
 
 
 class Patcher:
@@ -137,14 +138,10 @@ class Patcher:
 
 
 def may_lack_defaults(new: Json, old: Json, key: str) -> bool:
-    """Whether a patch touched what has defaults; `old` has them.
-
-    Metadata has none, except a namespace's label with its own name.
-    """
+    """Whether a patch touched what has defaults; `old` has them all."""
+    without = WITHOUT_DEFAULTS.get(key, ())
     for name, value in new.items():
-        if value is old.get(name) or (name == "metadata" and key != "namespaces"):
-            continue
-        if name != "status" or key not in STATUS_WITHOUT_DEFAULTS:
+        if value is not old.get(name) and name not in without:
             return True
     return not old.keys() <= new.keys()
 
