@@ -11,6 +11,7 @@ from allaboard.core.preemption import Because
 from allaboard.core.reasons import (
     ExceedsMaximum,
     FlavorReason,
+    HoldLost,
     NamespaceNotSelected,
     NotCovered,
     Overtaken,
@@ -30,6 +31,7 @@ NO_RESERVATION = "The workload has no reservation"
 BACKOFF_FINISHED = "The workload backoff was finished"
 OVERTAKEN = "Workload no longer fits after processing another workload"
 VICTIMS_TAKEN = "Workload has overlapping preemption targets with another workload"
+HOLD_LOST = "What the workload freed by preemption is no longer enough for it"
 NAMESPACE = "Workload namespace doesn't match ClusterQueue selector"
 
 DUE_TO = {
@@ -89,6 +91,8 @@ def _sentence(reason: Reason) -> str:
             return OVERTAKEN
         case VictimsTaken():
             return VICTIMS_TAKEN
+        case HoldLost():
+            return HOLD_LOST
         case Preempting():
             return ""
 
