@@ -17,6 +17,7 @@ from allaboard.api.types.pods import Pod
 from allaboard.client.client import Client
 from allaboard.client.transport import Request, Response, Transport
 from allaboard.queueing.conditions import Say, changed
+from allaboard.queueing.jobs.admission import Place, default_pod
 from allaboard.queueing.jobs.install import install
 from allaboard.queueing.jobs.settings import Settings
 from allaboard.runtime.manager import Manager
@@ -216,17 +217,15 @@ def a_pod(
     annotations: Json | None = None,
 ) -> Json:
     """As admission leaves it."""
-    labels = {names.QUEUE_NAME: "lq", names.MANAGED: "true"}
+    labels = {names.QUEUE_NAME: "lq"}
     notes = {SIM + "run-for": run_for, **(annotations or {})}
-    meta: Json = {"name": name, "labels": labels, "annotations": notes}
     if group:
         labels[names.POD_GROUP] = group
         notes[names.POD_GROUP_TOTAL_COUNT] = str(total)
-        meta["finalizers"] = [names.MANAGED]
     container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}
-    gates = [{"name": names.ADMISSION_GATE}]
-    spec = {"containers": [container], "restartPolicy": "Never", "schedulingGates": gates}
-    return {"metadata": meta, "spec": spec}
+    meta = {"name": name, "labels": labels, "annotations": notes}
+    spec = {"containers": [container], "restartPolicy": "Never"}
+    return default_pod({"metadata": meta, "spec": spec}, Place())
 
 
 def play(scene: Callable[[Stage], Awaitable[None]], settings: Settings | None = None) -> None:

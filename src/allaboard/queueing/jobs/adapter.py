@@ -180,6 +180,10 @@ class JobAdapter(Protocol):
         """What is to be removed whatever else happens: surplus members, finalizers."""
         ...
 
+    def missing(self, subject: Subject, workload: Json) -> tuple[str, str] | None:
+        """Reason and message of `WaitingForReplacementPods`, if members are missing."""
+        ...
+
     def is_parent_of(self, owner: Json, child: Json) -> bool:
         """Whether an object of this kind would itself make or adopt such a child."""
         ...

@@ -171,6 +171,9 @@ class BatchJobs:
     def tidy(self, subject: Subject, workload: Json | None) -> list[Write]:
         return []
 
+    def missing(self, subject: Subject, workload: Json) -> tuple[str, str] | None:
+        return None
+
     def is_parent_of(self, owner: Json, child: Json) -> bool:
         """A Job makes pods that its selector matches; the Job controller polices those."""
         wanted = ((owner["spec"].get("selector") or {}).get("matchLabels")) or {}

@@ -13,7 +13,7 @@ from allaboard.api.kueue import names, reasons
 from allaboard.api.kueue.types import Workload
 from allaboard.api.meta import Json, key_of
 from allaboard.clock import Instant
-from allaboard.queueing.conditions import Say
+from allaboard.queueing.conditions import Say, without
 from allaboard.queueing.jobs import workload_state as state
 from allaboard.queueing.jobs.adapter import (
     Create,
@@ -96,10 +96,11 @@ def decide(facts: Facts) -> Plan:
         return _over(facts, workload, finish)
     if finish is not None:
         return _finished(facts, workload, finish)
-    if facts.is_deleting:
-        return Plan()
     if state.is_evicted(workload) and state.is_reserved(workload):
         return _evicted(facts, workload)
+    told = _told_missing(facts, workload)
+    if told is not None or facts.is_deleting:
+        return told or Plan()
     if state.is_reserved(workload) or state.is_admitted(workload):
         return _reserved(facts, workload)
     return _pending(facts, workload)
@@ -275,6 +276,19 @@ def _start(facts: Facts, workload: Json) -> Plan:
         return Plan((), [Note("Warning", "ErrorStarting", str(missing))], LOOK_AGAIN_S)
     cluster_queue = workload["status"]["admission"]["clusterQueue"]
     return Plan(starting, [Note("Normal", "Started", f"Admitted by clusterQueue {cluster_queue}")])
+
+
+def _told_missing(facts: Facts, workload: Json) -> Plan | None:
+    """Say that members of a group must be replaced, and unsay it when they are."""
+    type_ = reasons.WAITING_FOR_REPLACEMENT_PODS
+    missing = facts.adapter.missing(facts.subject, workload)
+    if missing is not None:
+        conditions = state.with_conditions(workload, [Say(type_, "True", *missing)], facts.now)
+    elif state.find(workload, type_) is not None:
+        conditions = without(workload["status"]["conditions"], type_)
+    else:
+        return None
+    return None if conditions is None else Plan([_status(workload, {"conditions": conditions})])
 
 
 def _observed(facts: Facts, workload: Json) -> Plan:

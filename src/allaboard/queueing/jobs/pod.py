@@ -101,6 +101,9 @@ class Pods:
     def tidy(self, subject: Subject, workload: Json | None) -> list[Write]:
         return []
 
+    def missing(self, subject: Subject, workload: Json) -> tuple[str, str] | None:
+        return None
+
     def is_parent_of(self, owner: Json, child: Json) -> bool:
         return False
 

@@ -10,7 +10,7 @@ until the group is over, so that its success is not forgotten; no other member i
 
 from collections.abc import Sequence
 
-from allaboard.api.kueue import names
+from allaboard.api.kueue import names, reasons
 from allaboard.api.kueue.types import Workload
 from allaboard.api.meta import Json
 from allaboard.api.types.pods import Pod
@@ -141,22 +141,44 @@ class PodGroups:
         writes: list[Write] = [
             Delete(self.kind, pod) for pod in surplus(subject) if not is_deleting(pod)
         ]
-        over = all(is_deleting(pod) for pod in subject.objects) or (
-            workload is not None and (state.is_finished(workload) or is_deleting(workload))
-        )
-        for pod in subject.objects:
-            kept = _without_finalizer(pod)
-            if kept is None:
-                continue
-            forgettable = _phase(pod) != "Succeeded" and (
-                is_deleting(pod) or _replaced(pod, subject)
-            )
-            if forgettable or (over and (has_ended(pod) or is_deleting(pod))):
-                body = {"metadata": {"finalizers": kept or None}}
-                writes.append(Patch(self.kind, pod, body))
-        if workload is not None and not writes:
-            writes += self._owned_by_all(subject, workload)
+        owning = self._owned_by_all(subject, workload) if workload is not None else []
+        if owning:  # before old members go, and the Workload with the last of its owners
+            return [*writes, *owning]
+        for pod in self._forgettable(subject, workload):
+            body = {"metadata": {"finalizers": _other_finalizers(pod) or None}}
+            writes.append(Patch(self.kind, pod, body))
         return writes
+
+    def _forgettable(self, subject: Subject, workload: Json | None) -> list[Json]:
+        """Members whose finalizer has no purpose any more.
+
+        Those that an eviction stopped are kept until others take their place, because the
+        Workload, and with it its place in the queue, lives as long as its owners.
+        """
+        ended = workload is not None and (state.is_finished(workload) or is_deleting(workload))
+        waits = workload is not None and not ended and state.is_evicted(workload)
+        over = ended or (not waits and all(is_deleting(pod) for pod in subject.objects))
+        full = len(counted(subject)) >= total(subject)
+        found = []
+        for pod in subject.objects:
+            if names.MANAGED not in (pod["metadata"].get("finalizers") or ()):
+                continue
+            left = is_deleting(pod) and not (waits and not is_gated(pod) and not full)
+            lost = left or (_phase(pod) == "Failed" and full)
+            if (over and (has_ended(pod) or is_deleting(pod))) or (
+                lost and _phase(pod) != "Succeeded"
+            ):
+                found.append(pod)
+        return found
+
+    def missing(self, subject: Subject, workload: Json) -> tuple[str, str] | None:
+        if len(counted(subject)) >= total(subject):
+            return None
+        if state.is_evicted(workload):
+            evicted = state.find(workload, reasons.EVICTED) or {}
+            return str(evicted.get("reason")), str(evicted.get("message"))
+        failed = any(_phase(pod) == "Failed" for pod in subject.objects)
+        return (reasons.PODS_FAILED, "Some Failed pods need replacement") if failed else None
 
     def _owned_by_all(self, subject: Subject, workload: Json) -> list[Write]:
         """A replacement is an owner too, or the Workload goes with the members it replaced."""
@@ -178,8 +200,11 @@ def total(subject: Subject) -> int:
 
 
 def role(pod: Json) -> str:
-    """The role it was given at admission, which knew it without what admission added."""
-    return annotations_of(pod).get(names.ROLE_HASH) or role_of(pod)
+    """The role it was given at admission; what a start injects must not change it."""
+    given = annotations_of(pod).get(names.ROLE_HASH)
+    if not given and not is_gated(pod):
+        given = labels_of(pod).get(names.POD_SET)
+    return given or role_of(pod)
 
 
 def _phase(pod: Json) -> str:
@@ -211,12 +236,5 @@ def surplus(subject: Subject) -> list[Json]:
     return [p for p in _filling(subject)[wanted:] if not has_ended(p)] if wanted else []
 
 
-def _replaced(pod: Json, subject: Subject) -> bool:
-    """Whether it failed and its place is filled again."""
-    return _phase(pod) == "Failed" and len(counted(subject)) >= total(subject)
-
-
-def _without_finalizer(pod: Json) -> list[str] | None:
-    """The other finalizers; None if it does not have ours."""
-    there = list(pod["metadata"].get("finalizers") or ())
-    return [f for f in there if f != names.MANAGED] if names.MANAGED in there else None
+def _other_finalizers(pod: Json) -> list[str]:
+    return [f for f in pod["metadata"].get("finalizers") or () if f != names.MANAGED]
