@@ -10,9 +10,10 @@ import subprocess
 import sys
 import time
 
+RUN = "import sys; from allaboard.cli import main; sys.argv[1:] = {}; main()"
 COMMANDS = {
-    "allaboard --help": "from allaboard.cli import main; main(['--help'])",
-    "allaboard simulate --help": "from allaboard.cli import main; main(['simulate', '--help'])",
+    "allaboard --help": RUN.format(["--help"]),
+    "allaboard simulate --help": RUN.format(["simulate", "--help"]),
     "import allaboard": "import allaboard",
     "import the embedded cluster": "import allaboard.cluster.embedded",
     "(Python itself)": "pass",
