@@ -79,7 +79,7 @@ class Actor:
     async def _patch(self, served: Served, namespace: str, name: str, document: Json) -> None:
         status = document.get("status") if "status" in served.subresources else None
         body = _patch_body(document, keep_status=status is None)
-        if body:
+        if body or status is None:  # a patch of nothing still asks whether the object is there
             await self._client.patch(served.kind, name, namespace, body)
         if status is not None:
             await self._write_status(served, namespace, name, status)

@@ -49,8 +49,7 @@ class World:
     async def __aexit__(self, *_: object) -> None:
         await self.cluster.stop()
         if self._tracer is not None:
-            while self._traced < self.cluster.store.revision:
-                await asyncio.sleep(0)
+            await self._traced_so_far()
             self._tracer.cancel()
             await asyncio.gather(self._tracer, return_exceptions=True)
 
@@ -83,7 +82,7 @@ class World:
             refusal = await actor.perform(step)
             if refusal is not None:
                 self.refused.append((step, refusal))
-                self._trace_refusal(step, refusal)
+                await self._trace_refusal(step, refusal)
 
     def objects(self) -> list[Json]:
         """Every stored object, ordered by kind, namespace and name."""
@@ -95,9 +94,16 @@ class World:
             trace(render_change(change))
             self._traced = change.rev
 
-    def _trace_refusal(self, step: Step, refusal: ApiError) -> None:
+    async def _traced_so_far(self) -> None:
+        """Wait until the changes committed by now are told."""
+        revision = self.cluster.store.revision
+        while self._traced < revision:
+            await asyncio.sleep(0)
+
+    async def _trace_refusal(self, step: Step, refusal: ApiError) -> None:
         if self._trace is None:
             return
+        await self._traced_so_far()
         self._trace(
             {
                 "time": format_micro_time(self.clock.now()),
