@@ -276,12 +276,12 @@ class Informer(Generic[V]):
 
     def _changed(self, key: Key, old: V | None, new: V | None) -> None:
         for index in self._indexes.values():
-            if old is not None:
-                _unfile(index, key, old)
-            if new is not None:
-                _file(index, key, new)
+            _refile(index, key, old, new)
         for handler in self._handlers:
-            _tell(handler, old, new)
+            try:
+                handler(old, new)
+            except Exception:  # one listener's bug must not keep news from the others
+                log.exception("a handler of changes failed")
         if self._key_waiters:
             for waiter in self._key_waiters.pop(key, ()):
                 if not waiter.done():
@@ -293,6 +293,20 @@ def _tell(handler: Handler[V], old: V | None, new: V | None) -> None:
         handler(old, new)
     except Exception:  # one listener's bug must not keep news from the others
         log.exception("a handler of changes failed")
+
+
+def _refile(index: _Index[V], key: Key, old: V | None, new: V | None) -> None:
+    if old is None or new is None:
+        if old is not None:
+            _unfile(index, key, old)
+        if new is not None:
+            _file(index, key, new)
+        return
+    values = list(index.values_of(new))
+    if values != list(index.values_of(old)):
+        _unfile(index, key, old)
+    for value in values:
+        index.found.setdefault(value, {})[key] = new
 
 
 def _file(index: _Index[V], key: Key, obj: V) -> None:
