@@ -208,6 +208,7 @@ metadata: {name: of}
         (NODE + job("j", "sim.allaboard.dev/run-for: never"), (), "spec.template.metadata"),
         (NODE, ("--config", "/nonexistent"), "/nonexistent: cannot be read"),
         ("&a [*a]", (), "document 1"),
+        ("kind: Pod\nmetadata: {name: x}\nmetadata: {}", (), 'document 1: line 3: key "metadata"'),
     ],
 )
 def test_bad_input_ends_with_two_and_a_sentence(

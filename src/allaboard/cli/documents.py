@@ -46,4 +46,7 @@ def _parse(name: str, raw: bytes) -> list[tuple[str, Any]]:
         found = yaml_text.read_documents(raw)
     except yaml_text.BadYaml as error:
         raise BadInput(f"{name}, {error.located()}") from None
+    for document in found:
+        if document.repeated:  # one of the two would be lost without a word
+            raise BadInput(f"{name}, document {document.number}: {document.repeated[0]}")
     return [(f"{name}, document {document.number}", document.data) for document in found]
