@@ -124,8 +124,8 @@ class JobAdapter(Protocol):
         """As in a Workload's spec, templates as they are without anything injected."""
         ...
 
-    def incomplete(self, subject: Subject) -> str:
-        """Why no Workload can be made of it yet; '' if one can."""
+    def incomplete(self, subject: Subject) -> str | None:
+        """None if a Workload can be made of it; else what is wrong, '' if only time is missing."""
         ...
 
     def same_pod_sets(self, wanted: Sequence[Json], asked: Sequence[Json]) -> bool:

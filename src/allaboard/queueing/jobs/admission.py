@@ -3,7 +3,9 @@
 Pure rules over plain data, for a plugin inside the process and for webhooks alike. `default_…`
 return the object as it shall be, the same one if nothing changes. `check_…` return what is wrong.
 "Immutable" means adding, changing and removing alike. Membership is never taken from a label: a
-child is known by its controller's UID (`is_child`, found out by whoever calls).
+child is known by its controller's UID (`is_child`, found out by whoever calls). Keys that say what
+the controller did are the controller's: rules about them are left out for its own writes
+(`by_controller`), and for nobody else's.
 """
 
 from dataclasses import dataclass
@@ -88,8 +90,12 @@ def check_new_job(job: Json) -> list[FieldError]:
     return _names(job) + _partial(job) + _reserved_keys(job, None)
 
 
-def check_job_change(job: Json, old: Json, *, is_admitted: bool) -> list[FieldError]:
+def check_job_change(
+    job: Json, old: Json, *, is_admitted: bool = False, by_controller: bool = False
+) -> list[FieldError]:
     """`is_admitted`: its Workload holds quota, whatever the Job itself says of `suspend`."""
+    if by_controller:
+        return []
     errors = _names(job) + _partial(job)
     held = is_admitted or not (job["spec"].get("suspend") and old["spec"].get("suspend"))
     if held:
@@ -178,14 +184,19 @@ def check_new_pod(pod: Json) -> list[FieldError]:
     return _names(pod) + _group(pod)
 
 
-def check_pod_change(pod: Json, old: Json) -> list[FieldError]:
+def check_pod_change(pod: Json, old: Json, *, by_controller: bool = False) -> list[FieldError]:
     """A member stays one, and a managed pod stays managed; a gate falls by our hand alone."""
+    if by_controller:
+        return []
     if labels_of(old).get(names.MANAGED) != "true":
         # Nobody else's pod becomes ours afterwards: it would escape the gate.
         return _fixed(pod, old, names.MANAGED, names.POD_GROUP)
     errors = _fixed(pod, old, names.MANAGED, names.POD_GROUP, names.PREBUILT_WORKLOAD)
     if not (is_gated(pod) and is_gated(old)):
         errors += _fixed(pod, old, names.QUEUE_NAME) + _class_change(pod, old)
+    if is_gated(old) and not is_gated(pod):
+        detail = f"{names.ADMISSION_GATE} is removed by the queueing controller alone"
+        errors.append(forbidden("spec.schedulingGates", detail))
     for key in (names.POD_GROUP_TOTAL_COUNT, names.ROLE_HASH):
         if annotations_of(pod).get(key) != annotations_of(old).get(key):
             at = f"{_ANNOTATIONS}[{key}]"
@@ -221,7 +232,7 @@ def _group(pod: Json) -> list[FieldError]:
 
 
 def _reserved_keys(obj: Json, old: Json | None) -> list[FieldError]:
-    """Keys that only the controller writes; `check_controller_write` does without this rule."""
+    """Keys that only the controller writes; nobody else adds, changes or removes them."""
     errors: list[FieldError] = []
     places: tuple[tuple[str, tuple[str, ...], Literal["labels", "annotations"]], ...] = (
         (_LABELS, RESERVED_LABELS, "labels"),

@@ -58,8 +58,8 @@ class BatchJobs:
         request = topology_request(template, annotations_of(job), names.JOB_COMPLETION_INDEX)
         return [{**pod_set, "topologyRequest": request}] if request else [pod_set]
 
-    def incomplete(self, subject: Subject) -> str:
-        return ""
+    def incomplete(self, subject: Subject) -> str | None:
+        return None
 
     def same_pod_sets(self, wanted: Sequence[Json], asked: Sequence[Json]) -> bool:
         return list(wanted) == list(asked)

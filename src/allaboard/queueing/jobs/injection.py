@@ -20,6 +20,10 @@ _MAX_LABEL = 63
 class FlavorMissing(LookupError):
     """An assigned flavor is not there; it may come back."""
 
+    def __init__(self, name: str) -> None:
+        super().__init__(f"ResourceFlavor {name!r} is not there")
+        self.name = name
+
 
 def pod_set_infos(workload: Json, flavors: Flavors) -> list[PodSetInfo]:
     """What each pod set was given, in the order of the Workload's pod sets."""
@@ -43,7 +47,7 @@ def _of_flavors(pod_set: Json, assignment: Json, flavors: Flavors) -> PodSetInfo
     info = PodSetInfo(pod_set["name"], pod_set.get("count", 1) if count is None else count)
     for name in sorted(set((assignment.get("flavors") or {}).values())):
         if name not in flavors:
-            raise FlavorMissing(f"ResourceFlavor {name!r} is not there")
+            raise FlavorMissing(name)
         spec = flavors[name].get("spec") or {}
         given = PodSetInfo(
             info.name,

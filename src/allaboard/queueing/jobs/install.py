@@ -3,13 +3,16 @@
 from collections.abc import Callable
 
 from allaboard.api.kueue import names
-from allaboard.api.meta import Json
+from allaboard.api.kueue.types import ResourceFlavor, Workload, WorkloadPriorityClass
+from allaboard.api.meta import Json, Kind
 from allaboard.queueing.jobs.adapter import JobAdapter, JobKey, controller_reference
 from allaboard.queueing.jobs.batch_job import BatchJobs
+from allaboard.queueing.jobs.caches import OWNERS, Caches
+from allaboard.queueing.jobs.plan import awaited
 from allaboard.queueing.jobs.pod import Pods
 from allaboard.queueing.jobs.pod_group import FRAMEWORK as POD_GROUP
 from allaboard.queueing.jobs.pod_group import PodGroups
-from allaboard.queueing.jobs.reconciler import ORPHANS, Caches, JobReconciler
+from allaboard.queueing.jobs.reconciler import ORPHANS, JobReconciler
 from allaboard.queueing.jobs.settings import BATCH_JOB, POD, Settings
 from allaboard.runtime.controller import Controller
 from allaboard.runtime.manager import Manager
@@ -36,6 +39,9 @@ def install(manager: Manager, settings: Settings) -> Controller:
     for name, adapter in adapters.items():
         caches.objects[name].on_change(_on_object(controller, adapter, caches))
     caches.workloads.on_change(_on_workload(controller, adapters))
+    for kind in (Workload.KIND, WorkloadPriorityClass.KIND, ResourceFlavor.KIND):
+        manager.informers.of(kind).on_change(_on_awaited(controller, reconciler, kind))
+    caches.limit_ranges.on_change(_on_limit_range(controller, adapters, caches))
     return manager.add(controller)
 
 
@@ -52,7 +58,7 @@ def _on_object(controller: Controller, adapter: JobAdapter, caches: Caches) -> H
         controller.enqueue(key)
         if new is None:
             # Its Workload may outlive it: the garbage collector was told to leave it, or is slow.
-            for workload in caches.workloads.by_index("owner uids", obj["metadata"]["uid"]):
+            for workload in caches.workloads.by_index(OWNERS, obj["metadata"]["uid"]):
                 meta = workload["metadata"]
                 controller.enqueue(JobKey(ORPHANS, meta["namespace"], meta["name"]))
 
@@ -75,5 +81,33 @@ def _on_workload(controller: Controller, adapters: dict[str, JobAdapter]) -> Han
                 controller.enqueue(JobKey(name, meta["namespace"], owner["name"]))
         if new is not None and (meta.get("deletionTimestamp") or not meta.get("ownerReferences")):
             controller.enqueue(JobKey(ORPHANS, meta["namespace"], meta["name"]))
+
+    return changed
+
+
+def _on_awaited(controller: Controller, reconciler: JobReconciler, kind: Kind) -> Handler:
+    def changed(old: Json | None, new: Json | None) -> None:
+        obj = new if new is not None else old
+        assert obj is not None
+        meta = obj["metadata"]
+        for key in reconciler.pop_waiting(awaited(kind, meta["name"], meta.get("namespace") or "")):
+            controller.enqueue(key)
+
+    return changed
+
+
+def _on_limit_range(
+    controller: Controller, adapters: dict[str, JobAdapter], caches: Caches
+) -> Handler:
+    """What pods are given by default is part of what pending Workloads ask for."""
+
+    def changed(old: Json | None, new: Json | None) -> None:
+        obj = new if new is not None else old
+        assert obj is not None
+        for name, adapter in adapters.items():
+            for job in caches.objects[name].all():
+                key = adapter.key_of(job)
+                if key is not None and key.namespace == obj["metadata"]["namespace"]:
+                    controller.enqueue(key)
 
     return changed

@@ -6,12 +6,12 @@ a state that this function is made for, so whoever carries the plan out may stop
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from allaboard.api.kueue import names, reasons
-from allaboard.api.kueue.types import Workload
-from allaboard.api.meta import Json, key_of
+from allaboard.api.kueue.types import ResourceFlavor, Workload, WorkloadPriorityClass
+from allaboard.api.meta import Json, Kind, key_of
 from allaboard.clock import Instant
 from allaboard.queueing.conditions import Say, without
 from allaboard.queueing.jobs import workload_state as state
@@ -35,7 +35,6 @@ from allaboard.queueing.jobs.workload_for import (
     reserved_drift,
 )
 
-LOOK_AGAIN_S = 5.0
 OUT_OF_SYNC = "The prebuilt workload is out of sync with its user job"
 MISSING = "Missing Workload; unable to restore pod templates"
 NOT_MATCHING = "No matching Workload; restoring pod templates according to existent Workload"
@@ -53,11 +52,16 @@ class Note(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Writes, then events; then look again after a while if nothing else calls."""
+    """Writes, then events; and whose coming would change the decision, if somebody is missed."""
 
     writes: Sequence[Write] = ()
     notes: Sequence[Note] = ()
-    again_s: float | None = None
+    waits_for: str = ""  # as `awaited` names it
+
+
+def awaited(kind: Kind, name: str, namespace: str = "") -> str:
+    """The name under which an object that is missed, or in the way, is waited for."""
+    return f"{kind.kind}/{namespace}/{name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,6 @@ class Facts:
     now: Instant
     pods_ready: bool = False
     prebuilt: str = ""  # name of a Workload that somebody else made for this job
-    notes: list[Note] = field(default_factory=list)
 
     @property
     def is_deleting(self) -> bool:
@@ -137,8 +140,8 @@ def _without_workload(facts: Facts, finish: Finish | None) -> Plan:
     if adapter.is_active(subject) or facts.prebuilt:
         return Plan()
     problem = adapter.incomplete(subject)
-    if problem:
-        return Plan((), [Note("Warning", "ErrWorkloadCompose", problem)])
+    if problem is not None:
+        return Plan((), [Note("Warning", "ErrWorkloadCompose", problem)] if problem else ())
     try:
         workload = build(adapter, subject, facts.context)
     except PriorityClassMissing as missing:
@@ -235,14 +238,16 @@ def _pending(facts: Facts, workload: Json) -> Plan:
     adapter, subject = facts.adapter, facts.subject
     if adapter.is_running(subject):
         return _held_back(facts, workload)
-    if adapter.is_active(subject) or adapter.incomplete(subject):
+    if adapter.is_active(subject) or adapter.incomplete(subject) is not None:
         return Plan()
     try:
         changed = drift(adapter, subject, workload, facts.context)
     except PriorityClassMissing as missing:
         return _class_missing(missing)
-    if changed and facts.prebuilt and "podSets" in changed:
-        return _finish(facts, workload, reasons.OUT_OF_SYNC, OUT_OF_SYNC)
+    if facts.prebuilt:  # its maker wrote the pod sets in his own words
+        changed.pop("podSets", None)
+        if not adapter.matches(subject, workload):
+            return _finish(facts, workload, reasons.OUT_OF_SYNC, OUT_OF_SYNC)
     return _updated(workload, changed) if changed else Plan()
 
 
@@ -254,7 +259,7 @@ def _updated(workload: Json, changed: Json) -> Plan:
 
 def _class_missing(missing: PriorityClassMissing) -> Plan:
     note = Note("Warning", "WorkloadPriorityClassNotFound", str(missing))
-    return Plan((), [note], LOOK_AGAIN_S)
+    return Plan((), [note], awaited(WorkloadPriorityClass.KIND, missing.name))
 
 
 def _held_back(facts: Facts, workload: Json) -> Plan:
@@ -273,7 +278,8 @@ def _start(facts: Facts, workload: Json) -> Plan:
     except PodSetConflict as conflict:
         return _finish(facts, workload, reasons.FAILED_TO_START, str(conflict))
     except FlavorMissing as missing:
-        return Plan((), [Note("Warning", "ErrorStarting", str(missing))], LOOK_AGAIN_S)
+        note = Note("Warning", "ErrorStarting", str(missing))
+        return Plan((), [note], awaited(ResourceFlavor.KIND, missing.name))
     cluster_queue = workload["status"]["admission"]["clusterQueue"]
     return Plan(starting, [Note("Normal", "Started", f"Admitted by clusterQueue {cluster_queue}")])
 

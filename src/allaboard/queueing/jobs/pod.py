@@ -48,8 +48,8 @@ class Pods:
     def pod_sets(self, subject: Subject) -> list[Json]:
         return [pod_set_of(subject.object, names.DEFAULT_POD_SET, 1)]
 
-    def incomplete(self, subject: Subject) -> str:
-        return ""
+    def incomplete(self, subject: Subject) -> str | None:
+        return None
 
     def same_pod_sets(self, wanted: Sequence[Json], asked: Sequence[Json]) -> bool:
         return list(wanted) == list(asked)

@@ -63,18 +63,17 @@ class PodGroups:
             roles.setdefault(role(pod), []).append(pod)
         return [pod_set_of(pods[0], name, len(pods)) for name, pods in sorted(roles.items())]
 
-    def incomplete(self, subject: Subject) -> str:
+    def incomplete(self, subject: Subject) -> str | None:
         totals = {
             annotations_of(pod).get(names.POD_GROUP_TOTAL_COUNT, "") for pod in subject.objects
         }
         if len(totals) > 1:
             return f"pods of group {subject.name!r} disagree about {names.POD_GROUP_TOTAL_COUNT}"
-        wanted, there = total(subject), len(counted(subject))
-        if wanted < 1:
+        if total(subject) < 1:
             return f"pod group {subject.name!r} has no valid {names.POD_GROUP_TOTAL_COUNT}"
         if len({labels_of(pod).get(names.QUEUE_NAME, "") for pod in subject.objects}) > 1:
             return f"pods of group {subject.name!r} are in different queues"
-        return "" if there >= wanted else f"pod group has {there} of {wanted} pods"
+        return None if len(counted(subject)) >= total(subject) else ""
 
     def same_pod_sets(self, wanted: Sequence[Json], asked: Sequence[Json]) -> bool:
         return [(p["name"], p["count"]) for p in wanted] == [(p["name"], p["count"]) for p in asked]

@@ -76,8 +76,8 @@ def _overhead(spec: Json, around: Surroundings) -> Json:
 def same_needs(wanted: Json, asked: Json) -> bool:
     """Whether a template still needs what a Workload's copy of it asked for.
 
-    Placement, labels and annotations may differ. Amounts that the copy has and the template has
-    not were filled in; every amount that the template names must be in the copy.
+    Only what quota depends on counts. Amounts that the copy has and the template has not were
+    filled in; every amount that the template names must be in the copy.
     """
     new, old = wanted.get("spec") or {}, asked.get("spec") or {}
     if (new.get("runtimeClassName") or "") != (old.get("runtimeClassName") or ""):
@@ -89,7 +89,7 @@ def _same_containers(new: Sequence[Json], old: Sequence[Json]) -> bool:
     if len(new) != len(old):
         return False
     for one, other in zip(new, old, strict=True):
-        if {**one, "resources": None} != {**other, "resources": None}:
+        if any(one.get(key) != other.get(key) for key in ("name", "restartPolicy")):
             return False
         for key in ("requests", "limits"):
             named = (one.get("resources") or {}).get(key) or {}
