@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -11,10 +12,11 @@ import click
 from allaboard.api.codec import write_json
 from allaboard.api.meta import Json
 from allaboard.api.times import format_duration, parse_duration
+from allaboard.cli.configuration import read_config
 from allaboard.cli.documents import read_documents
 from allaboard.cli.failures import BadInput
 from allaboard.clock import system_clock
-from allaboard.queueing.config import ConfigError, load
+from allaboard.queueing.config import Settings
 from allaboard.sim.loop import Stuck, run_virtual
 from allaboard.sim.script import ScriptError, Step, read_script
 from allaboard.sim.world import World
@@ -27,13 +29,15 @@ REFUSED = 3
 @click.option("--until", metavar="DURATION", help="End at this virtual time, as in 8h or 90s.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--config", metavar="FILE", help="Configuration of the queueing controllers.")
+@click.option("--no-queueing", is_flag=True, help="The bare cluster, without Kueue's kinds.")
 @click.option("--dump", metavar="FILE.json", help="Write every object at the end, as one List.")
 @click.option("--events", metavar="FILE.jsonl", help="Write every committed change, one a line.")
-def simulate(
+def simulate(  # noqa: PLR0913  (the options are the interface)
     files: tuple[str, ...],
     until: str | None,
     seed: int,
     config: str | None,
+    no_queueing: bool,
     dump: str | None,
     events: str | None,
 ) -> None:
@@ -47,10 +51,10 @@ def simulate(
     """
     steps = _steps(files)
     until_s = _until(until)
-    check_config(config)
+    settings = None if no_queueing else read_config(config)
     with _lines(events) as write_line:
         started = system_clock().monotonic()
-        report = _run(steps, seed, until_s, write_line)
+        report = _run(steps, Run(seed, until_s, settings), write_line)
         took_s = system_clock().monotonic() - started
     if dump is not None:
         _write(dump, write_json({"apiVersion": "v1", "kind": "List", "items": report.objects}))
@@ -58,6 +62,13 @@ def simulate(
     click.echo(f"({format_duration(round(took_s, 1))} of real time)", err=True)
     if report.refused:
         raise click.exceptions.Exit(REFUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    seed: int
+    until_s: float | None
+    settings: Settings | None  # of queueing; None: the bare cluster
 
 
 class Report:
@@ -86,25 +97,10 @@ def _until(text: str | None) -> float | None:
     return seconds
 
 
-def check_config(path: str | None) -> None:
-    """Refuse a Configuration that the queueing controllers could not use."""
-    if path is None:
-        return
-    documents = [data for _, data in read_documents([path])]
-    if len(documents) != 1:
-        raise BadInput(f"--config {path}: expected one Configuration, found {len(documents)}")
-    try:
-        load(documents[0])
-    except ConfigError as error:
-        raise BadInput(f"--config {path}: {error}") from None
-
-
-def _run(
-    steps: list[Step], seed: int, until_s: float | None, trace: Callable[[Json], None] | None
-) -> Report:
+def _run(steps: list[Step], run: Run, trace: Callable[[Json], None] | None) -> Report:
     async def main() -> Report:
-        async with World(seed, trace) as world:
-            await world.run(steps, until_s)
+        async with World(run.seed, trace, queueing=run.settings) as world:
+            await world.run(steps, run.until_s)
             return Report(world)
 
     try:

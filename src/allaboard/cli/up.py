@@ -19,6 +19,7 @@ import click
 from allaboard.api.errors import ApiError
 from allaboard.api.meta import Json
 from allaboard.api.yaml_text import write_yaml
+from allaboard.cli.configuration import read_config
 from allaboard.cli.documents import read_documents
 from allaboard.cli.failures import BadInput, Failure
 from allaboard.clock import system_clock
@@ -27,7 +28,9 @@ from allaboard.cluster.server.auth import Authenticator
 from allaboard.cluster.server.exchange import User
 from allaboard.cluster.server.tls import TlsFiles, ensure_tls
 from allaboard.cluster.store.errors import StoreUnreadable
+from allaboard.queueing.config import Settings
 from allaboard.sim.actor import Actor
+from allaboard.sim.queued import install_queueing
 from allaboard.sim.script import ScriptError, read_script
 
 PORT = 6443
@@ -42,13 +45,17 @@ DEFAULT_NODES = 3
 @click.option("--kubeconfig", metavar="FILE", help="Where to write it; default in the data folder.")
 @click.option("--nodes", type=click.IntRange(0, 100_000), help="Have this many simulated nodes.")
 @click.option("--nodes-file", metavar="FILE", help="Nodes as manifests, with their status.")
-def up(
+@click.option("--config", metavar="FILE", help="Configuration of the queueing controllers.")
+@click.option("--no-queueing", is_flag=True, help="The bare cluster, without Kueue's kinds.")
+def up(  # noqa: PLR0913  (the options are the interface)
     data: str | None,
     in_memory: bool,
     port: int | None,
     kubeconfig: str | None,
     nodes: int | None,
     nodes_file: str | None,
+    config: str | None,
+    no_queueing: bool,
 ) -> None:
     """Start a Kubernetes in this process, with simulated nodes; Ctrl-C stops it.
 
@@ -59,13 +66,21 @@ def up(
         raise BadInput("--data and --in-memory exclude one another: give one of them")
     if nodes is not None and nodes_file is not None:
         raise BadInput("--nodes and --nodes-file exclude one another: give one of them")
-    wanted = node_documents(nodes, nodes_file)
+    settings = None if no_queueing else read_config(config)
+    wanted = Wanted(port, node_documents(nodes, nodes_file), settings)
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     with tempfile.TemporaryDirectory(prefix="allaboard-") as scratch:
         folder = Path(scratch) if in_memory else _data_folder(data)
         written = Path(kubeconfig).absolute() if kubeconfig else folder / "kubeconfig"
         place = Place(folder, in_memory, written)
-        asyncio.run(_serve(place, port, wanted))
+        asyncio.run(_serve(place, wanted))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    port: int | None
+    nodes: list[tuple[str, Json]] | None
+    queueing: Settings | None  # None: the bare cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +118,7 @@ def plain_node(name: str) -> Json:
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
 
 
-async def _serve(place: Place, port: int | None, nodes: list[tuple[str, Json]] | None) -> None:
+async def _serve(place: Place, wanted: Wanted) -> None:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -125,11 +140,14 @@ async def _serve(place: Place, port: int | None, nodes: list[tuple[str, Json]] |
             raise Failure(str(error)) from None
         stack.push_async_callback(cluster.stop)
         await cluster.start()
-        await _ensure_nodes(cluster, nodes)
+        if wanted.queueing is not None:
+            manager = await install_queueing(cluster, wanted.queueing, rng)
+            stack.push_async_callback(manager.stop)
+        await _ensure_nodes(cluster, wanted.nodes)
         # What exists now lives as long as the process; looking through it again and again is waste.
         gc.freeze()
         gc.set_threshold(100_000, 20, 100)
-        served = await _listen(cluster, Authenticator({token: ADMIN}), tls, port)
+        served = await _listen(cluster, Authenticator({token: ADMIN}), tls, wanted.port)
         write_private(place.kubeconfig, kubeconfig_text(served, tls, token))
         _greet(place, served)
         await stopping.wait()

@@ -14,8 +14,11 @@ from allaboard.api.times import format_micro_time
 from allaboard.clock import rest
 from allaboard.cluster.embedded import PARTS, ClusterConfig, EmbeddedCluster
 from allaboard.cluster.store.records import Change
+from allaboard.queueing.config import Settings
+from allaboard.runtime.manager import Manager
 from allaboard.sim.actor import Actor
 from allaboard.sim.loop import START, VirtualLoop
+from allaboard.sim.queued import install_queueing
 from allaboard.sim.script import Step
 
 Trace = Callable[[Json], None]
@@ -25,14 +28,22 @@ class World:
     """Use as an async context manager inside `run_virtual`."""
 
     def __init__(
-        self, seed: int = 0, trace: Trace | None = None, parts: frozenset[str] = PARTS
+        self,
+        seed: int = 0,
+        trace: Trace | None = None,
+        parts: frozenset[str] = PARTS,
+        queueing: Settings | None = None,
     ) -> None:
+        """`queueing`: settings of the queueing controllers; None leaves the bare cluster."""
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop), "a world lives in virtual time"
         self.loop = loop
         self.clock = loop.clock()
         config = ClusterConfig(clock=self.clock, rng=Random(seed), parts=parts)
         self.cluster = EmbeddedCluster(config)
+        self._queueing = queueing
+        self._queueing_rng = Random(seed + 1)
+        self._queueing_manager: Manager | None = None
         self._trace = trace
         self._tracer: asyncio.Task[None] | None = None
         self._traced = 0
@@ -43,10 +54,16 @@ class World:
         if self._trace is not None:
             self._tracer = asyncio.ensure_future(self._follow(self._trace))
         await self.cluster.start()
+        if self._queueing is not None:
+            self._queueing_manager = await install_queueing(
+                self.cluster, self._queueing, self._queueing_rng
+            )
         self.client = self.cluster.client("simulate")
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        if self._queueing_manager is not None:
+            await self._queueing_manager.stop()
         await self.cluster.stop()
         if self._tracer is not None:
             await self._traced_so_far()
