@@ -136,7 +136,12 @@ def _equal_but_revision(new: Json, stored: Json) -> bool:
     if len(new) != len(stored):
         return False
     for key, value in new.items():
-        if key != "metadata" and (key not in stored or value != stored[key]):
+        if key == "metadata":
+            continue
+        if key not in stored:
+            return False
+        before = stored[key]
+        if value is not before and value != before:
             return False
     old_meta = {**(stored.get("metadata") or {}), "resourceVersion": ""}
     return {**(new.get("metadata") or {}), "resourceVersion": ""} == old_meta
