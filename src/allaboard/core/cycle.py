@@ -317,8 +317,9 @@ class _Step:
         bucket = state.pending.park(uid, parked)
         ledger.wakes.sleep(state, bucket)
         self._tell(entry, parked, exactly=True)
-        if len(bucket.members) > 1:
-            ledger.untold.append((bucket, iter(list(bucket.members))))
+        bucket.untold.pop(uid, None)
+        if bucket.untold:
+            ledger.untold[bucket] = None
 
     # Telling
 
@@ -330,14 +331,14 @@ class _Step:
             if entry is not None and not entry.workload.finished:
                 self.decisions.append(Park(entry.workload, (HoldLost(),)))
         ledger.lost_holds.clear()
-        while ledger.untold and self._left > 0:
-            bucket, uids = ledger.untold[0]
-            told = next(uids, None)
-            if told is None or bucket.parked is None:
-                ledger.untold.popleft()
-            elif told in bucket.members:
+        for bucket in list(ledger.untold):
+            while bucket.untold and bucket.parked is not None and self._left > 0:
                 self._left -= 1
+                told, _ = bucket.untold.popitem()
                 self._tell(ledger.entries[told], bucket.parked, exactly=False)
+            if self._left <= 0:
+                return
+            del ledger.untold[bucket]
 
     def _tell(self, entry: Entry, parked: Parked, exactly: bool) -> None:
         """Once each; the one that was looked at hears of new amounts too."""

@@ -14,8 +14,7 @@ when the workload is first seen, that is after a restart; later the ledger's own
 """
 
 import heapq
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from allaboard.core.consumption import Consumption
 from allaboard.core.forest import Forest
@@ -60,7 +59,7 @@ class Ledger:
         self.consumption = Consumption(self.policies)
         self.wakes = Wakes()
         self.ready: dict[QueueState, None] = {}  # queues that may have a head to look at
-        self.untold: deque[tuple[Bucket, Iterator[str]]] = deque()  # who must hear why it waits
+        self.untold: dict[Bucket, None] = {}  # where somebody must hear why it waits
         self.generation = 0  # of the configuration
         self.agenda: Agenda | None = None  # the cycle under way
         self._woken_generation = 0
@@ -182,6 +181,7 @@ class Ledger:
             self.consumption.refund(entry.workload.local_queue_key, uid)
         entry.assumed = None
         entry.told = None  # what it was told may not have arrived
+        self._line_of(entry).remove(uid)
         self.mark_evicting(entry, entry.workload.evicted and entry.workload.assignment is not None)
         self._place(entry)
 
@@ -357,8 +357,8 @@ class Ledger:
         bucket = state.pending.add(entry.workload)
         if bucket.parked is None:
             self.ready[state] = None
-        elif entry.told is None or entry.told.gist != bucket.parked.gist:
-            self.untold.append((bucket, iter((entry.workload.uid,))))
+        elif bucket.untold:
+            self.untold[bucket] = None
         state.blocked = False
 
     def _leave(self, entry: Entry) -> None:

@@ -67,6 +67,8 @@ class Bucket:
     members: dict[str, tuple[Order, Workload]] = field(default_factory=dict)  # by UID
     heap: list[tuple[Order, str]] = field(default_factory=list)
     parked: Parked | None = None
+    told: object = None  # the gist that all but `untold` have heard
+    untold: dict[str, None] = field(default_factory=dict)  # by UID, told from the end on
 
     def head(self) -> tuple[Order, Workload] | None:
         while self.heap:
@@ -113,6 +115,7 @@ class Pending:
                 bucket = Bucket(shape, workload.priority, workload.local_queue_key)
                 self.buckets[shape] = bucket
             self._places[uid] = bucket
+            bucket.untold[uid] = None
         bucket.members[uid] = (order, workload)
         heapq.heappush(bucket.heap, (order, uid))
         if bucket.parked is None and bucket.heap[0][1] == uid:
@@ -125,6 +128,7 @@ class Pending:
             return
         was_first = bucket.heap and bucket.heap[0][1] == uid
         del bucket.members[uid]
+        bucket.untold.pop(uid, None)
         if not bucket.members:
             del self.buckets[bucket.shape]
         elif was_first and bucket.parked is None:
@@ -158,6 +162,8 @@ class Pending:
         """Set aside all that share this one's shape."""
         bucket = self._places[uid]
         bucket.parked = parked
+        if bucket.told != parked.gist:
+            bucket.told, bucket.untold = parked.gist, dict.fromkeys(reversed(bucket.members))
         return bucket
 
     def wake(self, bucket: Bucket) -> None:
