@@ -1,8 +1,8 @@
 """`allaboard demo`: a small story in virtual time, told as it happens.
 
-Two racks of GPU nodes. A gang of four starts together; one that loses a rank on its first attempt
-recovers; a job that is too big for what is left waits until it fits. The exit code tells
-whether the story went as told.
+Two teams share twelve GPUs in two racks. One borrows what the other does not use; the owner takes
+it back when it needs it, and the borrower returns; a gang whose last rank is late makes progress
+only together; a pod that fails is tried again. The exit code tells whether it went as told.
 """
 
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from allaboard.api.meta import Json
 from allaboard.api.times import parse_micro_time
 from allaboard.api.yaml_text import read_documents
 from allaboard.cli.failures import Failure
+from allaboard.queueing.config import Settings
 from allaboard.sim.loop import START, run_virtual
 from allaboard.sim.script import read_script
 from allaboard.sim.world import World
@@ -21,16 +22,34 @@ STORY = """
 apiVersion: v1
 kind: List
 items:
-- {apiVersion: v1, kind: Node, metadata: {name: rack1-a, labels: {rack: one}},
+- {apiVersion: v1, kind: Node, metadata: {name: rack1-a, labels: {pool: gpu, rack: one}},
    status: {capacity: {cpu: "16", memory: 64Gi, pods: "20", nvidia.com/gpu: "4"}}}
-- {apiVersion: v1, kind: Node, metadata: {name: rack1-b, labels: {rack: one}},
+- {apiVersion: v1, kind: Node, metadata: {name: rack1-b, labels: {pool: gpu, rack: one}},
    status: {capacity: {cpu: "16", memory: 64Gi, pods: "20", nvidia.com/gpu: "4"}}}
-- {apiVersion: v1, kind: Node, metadata: {name: rack2-a, labels: {rack: two}},
+- {apiVersion: v1, kind: Node, metadata: {name: rack2-a, labels: {pool: gpu, rack: two}},
    status: {capacity: {cpu: "16", memory: 64Gi, pods: "20", nvidia.com/gpu: "4"}}}
+- {apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: gpu},
+   spec: {nodeLabels: {pool: gpu}}}
+- apiVersion: kueue.x-k8s.io/v1beta2
+  kind: ClusterQueue
+  metadata: {name: research}
+  spec: &team
+    cohortName: lab
+    namespaceSelector: {}
+    preemption: {reclaimWithinCohort: Any, withinClusterQueue: LowerPriority}
+    resourceGroups:
+    - coveredResources: [nvidia.com/gpu]
+      flavors: [{name: gpu, resources: [{name: nvidia.com/gpu, nominalQuota: 6}]}]
+- {apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: product}, spec: *team}
+- {apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: research},
+   spec: {clusterQueue: research}}
+- {apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: product},
+   spec: {clusterQueue: product}}
 ---
+# A gang of eight GPUs: two more than its team owns. Its last rank is slow to start.
 apiVersion: batch/v1
 kind: Job
-metadata: {name: train}
+metadata: {name: train, labels: {kueue.x-k8s.io/queue-name: research}}
 spec:
   completionMode: Indexed
   completions: 4
@@ -38,7 +57,7 @@ spec:
   template:
     metadata:
       annotations:
-        sim.allaboard.dev/run-for: 2m
+        sim.allaboard.dev/run-for: 6m
         sim.allaboard.dev/gang: "true"
         sim.allaboard.dev/start-after.3: 40s
     spec:
@@ -47,10 +66,12 @@ spec:
       - {name: main, image: train, resources: {requests: {nvidia.com/gpu: "2"},
          limits: {nvidia.com/gpu: "2"}}}
 ---
+# Four more, all borrowed; one of its pods fails once.
 apiVersion: batch/v1
 kind: Job
 metadata:
-  name: flaky
+  name: sweep
+  labels: {kueue.x-k8s.io/queue-name: research}
   annotations: {sim.allaboard.dev/at: 10s}
 spec:
   completionMode: Indexed
@@ -59,41 +80,44 @@ spec:
   template:
     metadata:
       annotations:
-        sim.allaboard.dev/run-for: 1m
+        sim.allaboard.dev/run-for: 3m
         sim.allaboard.dev/fail-after.1: 20s
         sim.allaboard.dev/fail-attempts.1: "1"
     spec:
       restartPolicy: Never
       containers:
-      - {name: main, image: flaky, resources: {requests: {cpu: "2"}}}
+      - {name: main, image: sweep, resources: {requests: {nvidia.com/gpu: "2"},
+         limits: {nvidia.com/gpu: "2"}}}
 ---
+# The other team wants its own back.
 apiVersion: batch/v1
 kind: Job
 metadata:
-  name: big
-  annotations: {sim.allaboard.dev/at: 30s}
+  name: eval
+  labels: {kueue.x-k8s.io/queue-name: product}
+  annotations: {sim.allaboard.dev/at: 90s}
 spec:
   completions: 2
   parallelism: 2
   template:
-    metadata: {annotations: {sim.allaboard.dev/run-for: 1m}}
+    metadata: {annotations: {sim.allaboard.dev/run-for: 2m}}
     spec:
       restartPolicy: Never
       containers:
-      - {name: main, image: big, resources: {requests: {nvidia.com/gpu: "4"},
-         limits: {nvidia.com/gpu: "4"}}}
+      - {name: main, image: eval, resources: {requests: {nvidia.com/gpu: "2"},
+         limits: {nvidia.com/gpu: "2"}}}
 """
-TOLD = {"train": "Complete", "flaky": "Complete", "big": "Complete"}
+TOLD = {"train": "Complete", "sweep": "Complete", "eval": "Complete"}
 
 
 @click.command()
 def demo() -> None:
     """See it work: a small story in virtual time."""
-    click.echo("Three nodes in two racks, four GPUs each. Three jobs. All of it simulated.\n")
+    click.echo("Two teams own six GPUs each and share what is idle. All of it is simulated.\n")
     narrator = Narrator(click.echo)
 
     async def main() -> dict[str, str]:
-        async with World(seed=1, trace=narrator.hear) as world:
+        async with World(seed=1, trace=narrator.hear, queueing=Settings()) as world:
             documents = [("the story", document.data) for document in read_documents(STORY)]
             await world.run(read_script(documents), until_s=3600)
             return {o["metadata"]["name"]: ending(o) for o in world.objects() if is_job(o)}
@@ -136,16 +160,38 @@ class Narrator:
                 return _job_sentence(type_, obj)
             case "Pod":
                 return _pod_sentence(obj)
+            case "Workload":
+                return _workload_sentence(obj)
         return None
 
 
 def _job_sentence(type_: str, job: Json) -> str | None:
     name = job["metadata"]["name"]
     if type_ == "ADDED":
-        spec = job["spec"]
-        return f"job {name} asks for {spec['parallelism']} pods"
+        team = job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]
+        return f"{team} submits {name}: {job['spec']['parallelism']} pods of two GPUs"
     if ending(job) != "unfinished":
         return f"job {name} is over: {ending(job)}"
+    return None
+
+
+def _workload_sentence(workload: Json) -> str | None:
+    """The latest turn in a workload's life; conditions say it in Kueue's words."""
+    name = workload["metadata"]["ownerReferences"][0]["name"]
+    conditions = (workload.get("status") or {}).get("conditions") or []
+    told = {c["type"]: c for c in conditions}
+    holds = {kind for kind, c in told.items() if c["status"] == "True"}
+    if "Finished" in holds:
+        return None
+    if "Evicted" in holds and "Admitted" in holds:
+        why = told["Evicted"]["message"].partition(" due to ")[2].partition(";")[0]
+        return f"{name} gives way: {why}"
+    if "Admitted" in holds:
+        queue = workload["status"]["admission"]["clusterQueue"]
+        return f"{name} is admitted by {queue}" + (" again" if "Evicted" in told else "")
+    reserved = told.get("QuotaReserved")
+    if reserved is not None and "couldn't" in reserved["message"]:
+        return f"{name} waits: {reserved['message'].partition(': ')[2]}"
     return None
 
 
