@@ -18,6 +18,7 @@ from allaboard.cluster.kinds.services import ServiceStrategy
 from allaboard.cluster.kinds.strategy import KindStrategy
 from allaboard.cluster.kinds.webhooks import WebhookStrategy
 from allaboard.cluster.resource import Column, Strategy
+from allaboard.cluster.schema.builtin import schema_of
 
 Read = Callable[[Json], str]
 
@@ -122,6 +123,15 @@ _STRATEGIES: dict[str, type[KindStrategy]] = {
     "EndpointSlice": storage.SliceStrategy,
 }
 
+# kinds whose rules of their own leave enumerations and ranges to the schema
+_PLAIN = frozenset(
+    {
+        "PersistentVolumeClaim", "PersistentVolume", "StorageClass", "NetworkPolicy", "Ingress",
+        "EndpointSlice", "Endpoints", "Service", "DaemonSet", "StatefulSet", "Deployment",
+        "PodDisruptionBudget", "RuntimeClass", "ResourceQuota",
+    }
+)  # fmt: skip
+
 _COLUMNS: dict[str, tuple[Column, ...]] = {
     "ConfigMap": configs_columns.CONFIGMAP_COLUMNS,
     "Event": nodes_columns.EVENT_COLUMNS,
@@ -162,6 +172,8 @@ def rules_of(group: str, kind: str, namespaced: bool, has_status: bool) -> Rules
     if kind.endswith("WebhookConfiguration"):
         return Rules(WebhookStrategy(mutating=kind.startswith("Mutating")), columns)
     strategy = _STRATEGIES.get(kind, KindStrategy)(namespaced=namespaced, has_status=has_status)
+    if kind in _PLAIN:
+        strategy.plain_schema = schema_of(group, "v1", kind)
     conditions = pods.row_conditions if kind == "Pod" else None
     return Rules(strategy, columns, _SELECTABLE.get(kind, {}), conditions)
 

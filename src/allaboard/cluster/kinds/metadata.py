@@ -43,6 +43,9 @@ def validate_metadata(
             errors += [bad_value(f"{path}.namespace", namespace, p) for p in problems]
     elif namespace:
         errors.append(forbidden(f"{path}.namespace", "not allowed on this type"))
+    if (meta.get("generation") or 0) < 0:
+        detail = "must be greater than or equal to 0"
+        errors.append(bad_value(f"{path}.generation", meta["generation"], detail))
     errors += validate_labels(meta.get("labels"), f"{path}.labels")
     errors += validate_annotations(meta.get("annotations"), f"{path}.annotations")
     errors += validate_owners(meta.get("ownerReferences"), f"{path}.ownerReferences")

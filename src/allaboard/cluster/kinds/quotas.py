@@ -2,7 +2,7 @@
 
 from allaboard.api.fields import FieldError, bad_value, duplicate, forbidden
 from allaboard.api.meta import Json
-from allaboard.api.quantity import parse
+from allaboard.api.quantity import from_units, parse
 from allaboard.cluster.kinds.amounts import (
     canonical_amounts,
     name_problems,
@@ -108,6 +108,10 @@ def _limits(limit: Json, path: str, out: list[FieldError]) -> None:
         for name in limit.get(key) or {}:
             problems = name_problems(name)
             out += [bad_value(f"{path}.{key}[{name}]", name, p) for p in problems]
+    for name, value in (limit.get("maxLimitRequestRatio") or {}).items():
+        if parse(value) < from_units(1):
+            at = f"{path}.maxLimitRequestRatio[{name}]"
+            out.append(bad_value(at, value, f"ratio {value} is less than 1"))
     least, most = limit.get("min") or {}, limit.get("max") or {}
     for name, value in least.items():
         if name in most and parse(value) > parse(most[name]):

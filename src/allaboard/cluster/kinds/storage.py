@@ -41,6 +41,9 @@ class ClaimStrategy(KindStrategy):
             out.append(required("spec.resources[storage]"))
         else:
             validate_amount("storage", requests["storage"], "spec.resources[storage]", out)
+            if requests["storage"] in ("0", 0):
+                detail = "must be greater than zero"
+                out.append(bad_value("spec.resources[storage]", requests["storage"], detail))
         if spec.get("selector") is not None:
             out += validate_label_selector(spec["selector"], "spec.selector")
         return out

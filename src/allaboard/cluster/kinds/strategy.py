@@ -14,6 +14,8 @@ from allaboard.cluster.kinds.metadata import (
     validate_metadata,
     validate_metadata_update,
 )
+from allaboard.cluster.kinds.plain_rules import plain_problems
+from allaboard.cluster.schema.node import Schema
 
 
 class KindStrategy:
@@ -28,6 +30,7 @@ class KindStrategy:
     spec_fields: tuple[str, ...] = ("spec",)
     # how often Kubernetes repeats the check of changed labels for this kind
     label_echo = 1
+    plain_schema: Schema | None = None  # where what the schema alone says is checked too
     name_problems: Callable[[str], list[str]] = staticmethod(names.subdomain_problems)
 
     def __init__(self, *, namespaced: bool = True, has_status: bool = False) -> None:
@@ -55,6 +58,8 @@ class KindStrategy:
     def validate_create(self, obj: Json) -> list[FieldError]:
         errors = validate_metadata(obj["metadata"], self.namespaced, self.name_problems)
         errors += self.validate(obj)
+        if self.plain_schema is not None:
+            errors += plain_problems(self.plain_schema, obj, errors)
         return errors
 
     def validate_update(self, obj: Json, old: Json, subresource: str) -> list[FieldError]:
@@ -72,6 +77,9 @@ class KindStrategy:
         if meta.get("finalizers") != old_meta.get("finalizers"):
             errors += validate_finalizers(meta.get("finalizers"), "metadata.finalizers")
         errors += self.validate_change(obj, old, subresource)
+        schema = self.plain_schema
+        if schema is not None and any(obj.get(f) != old.get(f) for f in self.spec_fields):
+            errors += plain_problems(schema, obj, errors)
         return errors
 
     def warnings(self, obj: Json, old: Json | None) -> list[str]:

@@ -291,6 +291,14 @@ def _resize_policy(policies: list[Json], path: str, out: list[FieldError]) -> No
             out.append(not_supported(path, restart, allowed) if restart else required(path))
 
 
+_SECURITY_WORDS = (
+    ("procMount", ("Default", "Unmasked")),
+    ("fsGroupChangePolicy", ("Always", "OnRootMismatch")),
+    ("supplementalGroupsPolicy", ("Merge", "Strict")),
+    ("seLinuxChangePolicy", ("MountOption", "Recursive")),
+)
+
+
 def validate_security(context: Json, path: str, out: list[FieldError]) -> None:
     """The part of a security context that containers and pods share."""
     for key in ("runAsUser", "runAsGroup", "fsGroup"):
@@ -300,9 +308,10 @@ def validate_security(context: Json, path: str, out: list[FieldError]) -> None:
     for i, group in enumerate(context.get("supplementalGroups") or ()):
         if not 0 <= group <= _MAX_ID:
             out.append(bad_value(f"{path}.supplementalGroups[{i}]", group, _ID_RANGE))
-    mount = context.get("procMount")
-    if mount is not None and mount not in ("Default", "Unmasked"):
-        out.append(not_supported(f"{path}.procMount", mount, ("Default", "Unmasked")))
+    for key, allowed in _SECURITY_WORDS:
+        word = context.get(key)
+        if word is not None and word not in allowed:
+            out.append(not_supported(f"{path}.{key}", word, allowed))
     escalation = context.get("allowPrivilegeEscalation")
     if escalation is False:
         if context.get("privileged"):
