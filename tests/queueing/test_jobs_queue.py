@@ -137,6 +137,31 @@ def test_a_priority_job_reclaims_its_quota_and_the_borrower_comes_back() -> None
     play(documents, check)
 
 
+def test_a_workload_that_is_switched_off_stops_and_switched_on_runs_again() -> None:
+    async def check(world: World, trace: list[Json]) -> None:
+        assert times(trace, "Job", "one", is_complete)[0] > "00:12:00"
+        said = [
+            c["reason"]
+            for t in trace
+            if t["kind"] == "Workload"
+            for c in (t["object"].get("status") or {}).get("conditions") or []
+            if c["type"] in ("Evicted", "Requeued")
+        ]
+        assert list(dict.fromkeys(said)) == ["Deactivated", "Reactivated", "QuotaReserved"]
+
+    def switch(active: bool, at: str) -> Json:
+        steering = {P + "at": at, P + "action": "patch", P + "of": "Job/one"}
+        return {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "Workload",
+            "metadata": {"annotations": steering},
+            "spec": {"active": active},
+        }
+
+    documents = [job("one", "a", 2, run_for="5m"), switch(False, "1m"), switch(True, "7m")]
+    play([*queue("a", "2"), *documents], check)
+
+
 def test_a_job_without_a_queue_is_left_alone() -> None:
     async def check(world: World, trace: list[Json]) -> None:
         assert times(trace, "Job", "free", is_complete)

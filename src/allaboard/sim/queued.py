@@ -22,6 +22,7 @@ from allaboard.cluster.resource import Resource
 from allaboard.cluster.server.exchange import User
 from allaboard.cluster.store.store import Store
 from allaboard.cluster.transport import InProcessTransport
+from allaboard.queueing.activation import Activation
 from allaboard.queueing.config import Settings
 from allaboard.queueing.jobs import admission as job_rules
 from allaboard.queueing.jobs.install import install as install_jobs
@@ -133,6 +134,7 @@ async def install_queueing(cluster: EmbeddedCluster, settings: Settings, rng: Ra
     manager = Manager(client, cluster.config.clock, rng, AGENT)
     scheduler = AdmissionScheduler(manager)
     QueueControllers(manager, scheduler.ledger)
+    Activation(manager)
     install_jobs(manager, jobs)
     await manager.start()
     return manager
