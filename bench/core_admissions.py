@@ -5,7 +5,7 @@
 Kueue's large-scale mix in memory: ClusterQueues of 20 CPUs that may borrow 100, small, medium and
 large workloads of rising priority, preemption within queues and cohorts. Everything is pending at
 the start; who is admitted finishes a round later, who is evicted stops at once and waits again,
-until nobody is left. In the first rounds one urgent workload arrives in every queue, which is full by then.
+until nobody is left. In the first rounds one urgent workload arrives in every queue, full by then.
 Counted is CPU time in the core: events taken in and steps, not the making of the values it is told;
 what else the machine does at the time does not matter.
 """
@@ -108,9 +108,15 @@ def fill(ledger: Ledger, queues: int, cohorts: int, pending: int) -> float:
         kind = 0 if percent < CLASSES[0][0] else 1 if percent < 92 else 2
         _, priority, cpu_milli = CLASSES[kind]
         workloads.append(
-            Workload(f"u{number}", WorkloadKey("ns", f"w{number}"), f"q{number % queues}",
-                     (PodSet("main", 1, {"cpu": cpu_milli}),), priority=priority,
-                     created_at=float(number), queued_at=float(number))  # fmt: skip
+            Workload(
+                f"u{number}",
+                WorkloadKey("ns", f"w{number}"),
+                f"q{number % queues}",
+                (PodSet("main", 1, {"cpu": cpu_milli}),),
+                priority=priority,
+                created_at=float(number),
+                queued_at=float(number),
+            )
         )
     begin = time.process_time()
     ledger.put_flavor(Flavor("f"))

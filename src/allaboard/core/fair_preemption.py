@@ -22,11 +22,10 @@ from allaboard.core.preemption import (
     Residents,
     Victim,
     exceeds_own,
-    find_candidates,
-    fits,
+    find_candidates_in,
     spare,
 )
-from allaboard.core.quota import NOTHING, Charges, Node
+from allaboard.core.quota import NOTHING, Charges, Node, available
 from allaboard.core.sharing import NO_SHARE, Share, share_of
 from allaboard.core.values import FairStrategy
 
@@ -38,23 +37,16 @@ def find_fair_victims(
     strategies: Sequence[FairStrategy],
 ) -> tuple[Victim, ...]:
     """The victims, in the order they are to be evicted; empty when nobody's going would help."""
-    candidates = find_candidates(_as_borrower(newcomer), residents)
-    if not candidates:
+    policy = newcomer.policy
+    if policy.within_cluster_queue == policy.reclaim_within_cohort == "Never":
         return ()
-    search = _Search(newcomer, charges, _keeps_within_own(newcomer))
+    search = _Search(newcomer, residents, charges, _keeps_within_own(newcomer))
     with charges.trial():
-        refused = search.run(candidates, strategies[0])
-        if refused is not None and len(strategies) > 1:
-            refused = search.run(refused, strategies[1], once_per_queue=True)
-        if refused is not None:
+        charges.charge(newcomer.node, newcomer.needs)
+        if not any(search.run(s, is_second=n > 0) for n, s in enumerate(strategies)):
             return ()
+        charges.release(newcomer.node, newcomer.needs)
         return spare(newcomer, search.taken, charges, borrow=True)
-
-
-def _as_borrower(newcomer: Newcomer) -> Newcomer:
-    """Shares, not `borrowWithinCohort`, say who may be displaced by a borrower."""
-    policy = replace(newcomer.policy, borrow_within_cohort=True, borrow_threshold=None)
-    return replace(newcomer, policy=policy)
 
 
 def _keeps_within_own(newcomer: Newcomer) -> bool:
@@ -68,80 +60,109 @@ def _keeps_within_own(newcomer: Newcomer) -> bool:
 
 @dataclass(slots=True)
 class _Search:
+    """One search, with the newcomer charged already and its victims released one by one."""
+
     newcomer: Newcomer
+    residents: Residents
     charges: Charges
     takes_back: bool  # it asks for its own quota only
     taken: list[Candidate] = field(default_factory=list)
+    _lines: dict[Node, list[Candidate]] = field(default_factory=dict)
+    _begin: dict[Node, int] = field(default_factory=dict)  # those before were refused
+    _closed: dict[Node, None] = field(default_factory=dict)
+    _shares: dict[Node, Share] = field(default_factory=dict)
+    _is_second: bool = False
 
-    def run(
-        self, candidates: Sequence[Candidate], strategy: FairStrategy, once_per_queue: bool = False
-    ) -> list[Candidate] | None:
-        """None once the newcomer fits; else those whom the strategy refused."""
-        waiting: dict[Node, list[Candidate]] = {}
-        for candidate in candidates:
-            waiting.setdefault(candidate.running.node, []).append(candidate)
-        refused: list[Candidate] = []
+    def run(self, strategy: FairStrategy, is_second: bool) -> bool:
+        """Whether the newcomer fits in the end. What was taken stays taken."""
+        self._is_second = is_second
+        self._closed.clear()
+        self._begin.clear()
+        root = self.newcomer.node.root
         while True:
-            with self.charges.trial():
-                self.charges.charge(self.newcomer.node, self.newcomer.needs)
-                leaf = self._highest(self.newcomer.node.root, waiting)
+            leaf = self._highest(root)
             if leaf is None:
-                return refused
-            chosen = self._choose(waiting[leaf], strategy, refused)
-            if once_per_queue or not waiting[leaf]:
-                del waiting[leaf]
+                return False
+            chosen = self._choose(leaf, strategy)
+            if chosen is None or is_second:
+                self._closed[leaf] = None
             if chosen is not None:
-                self.charges.release(chosen.running.node, chosen.running.usage)
-                self.taken.append(chosen)
-                if fits(self.newcomer, borrow=True):
-                    return None
+                self._take(chosen)
+                if all(available(self.newcomer.node, k) >= 0 for k in self.newcomer.needs):
+                    return True
 
-    def _choose(
-        self, line: list[Candidate], strategy: FairStrategy, refused: list[Candidate]
-    ) -> Candidate | None:
+    def _take(self, chosen: Candidate) -> None:
+        self.charges.release(chosen.running.node, chosen.running.usage)
+        self.taken.append(chosen)
+        for node in chosen.running.node.path():
+            self._shares.pop(node, None)
+
+    def _choose(self, leaf: Node, strategy: FairStrategy) -> Candidate | None:
         """The first of one ClusterQueue's line that may be taken."""
-        while line:
-            candidate = line.pop(0)
-            if candidate.running.node is self.newcomer.node:
-                return candidate
+        is_own = leaf is self.newcomer.node
+        if not is_own and not self.takes_back and not self._is_in_question(leaf, strategy):
+            return None
+        line = self._line(leaf)
+        index = self._begin.get(leaf, 0)
+        while index < len(line):
+            candidate = line[index]
+            if is_own:
+                return line.pop(index)
             if self.takes_back:
-                return replace(candidate, because=Because.RECLAMATION)
-            if self._is_fair(candidate, strategy):
-                return replace(candidate, because=Because.FAIR_SHARING)
-            refused.append(candidate)
+                return replace(line.pop(index), because=Because.RECLAMATION)
+            if strategy == "LessThanInitialShare" or self._is_fair_without(candidate):
+                return replace(line.pop(index), because=Because.FAIR_SHARING)
+            index = self._begin[leaf] = index + 1
         return None
 
-    def _is_fair(self, candidate: Candidate, strategy: FairStrategy) -> bool:
+    def _line(self, leaf: Node) -> list[Candidate]:
+        line = self._lines.get(leaf)
+        if line is None:
+            line = self._lines[leaf] = find_candidates_in(leaf, self.newcomer, self.residents)
+        return line
+
+    def _is_in_question(self, leaf: Node, strategy: FairStrategy) -> bool:
+        """Without any victim gone, the other side must have as much, or more, than the newcomer."""
+        mine, theirs = below_common_ancestor(self.newcomer.node, leaf)
+        if strategy == "LessThanInitialShare":
+            return self._share(mine) < self._share(theirs)
+        return self._share(mine) <= self._share(theirs)
+
+    def _is_fair_without(self, candidate: Candidate) -> bool:
         mine, theirs = below_common_ancestor(self.newcomer.node, candidate.running.node)
         with self.charges.trial():
-            self.charges.charge(self.newcomer.node, self.newcomer.needs)
-            after = share_of(mine)
-            if strategy == "LessThanInitialShare":
-                return after < share_of(theirs)
             self.charges.release(candidate.running.node, candidate.running.usage)
-            return after <= share_of(theirs)
+            return self._share(mine) <= share_of(theirs)
 
-    def _highest(self, node: Node, waiting: dict[Node, list[Candidate]]) -> Node | None:
+    def _share(self, node: Node) -> Share:
+        share = self._shares.get(node)
+        if share is None:
+            share = self._shares[node] = share_of(node)
+        return share
+
+    def _highest(self, node: Node) -> Node | None:
         """The ClusterQueue to take from next: down the highest shares, names break ties."""
         if not node.is_cohort:
-            return node if waiting.get(node) else None
-        ranked: list[tuple[Share, Node]] = []
-        for name in sorted(node.children):
-            child = node.children[name]
-            if self._may_give(child):
-                ranked.append((share_of(child), child))
-        ranked.sort(key=lambda pair: pair[0], reverse=True)
-        for _, child in ranked:
-            leaf = self._highest(child, waiting)
+            return node if node not in self._closed else None
+        mine = dict.fromkeys(self.newcomer.node.path())
+        ranked = [
+            (self._share(child), name, child)
+            for name, child in node.children.items()
+            if child not in self._closed and (child in mine or self._may_give(child))
+        ]
+        while ranked:
+            best = max(ranked, key=lambda one: (one[0], one[1]))
+            leaf = self._highest(best[2])
             if leaf is not None:
                 return leaf
+            ranked.remove(best)
         return None
 
     def _may_give(self, child: Node) -> bool:
-        """Who stays within its own gives nothing, unless it is on the newcomer's own side."""
-        if any(child is mine for mine in self.newcomer.node.path()):
-            return True
-        return share_of(child) > NO_SHARE and exceeds_own(child, self.newcomer.short)
+        """Who stays within its own gives nothing; nor does anybody if it is not to be asked."""
+        if self.newcomer.policy.reclaim_within_cohort == "Never":
+            return False
+        return exceeds_own(child, self.newcomer.short) and self._share(child) > NO_SHARE
 
 
 def below_common_ancestor(mine: Node, theirs: Node) -> tuple[Node, Node]:

@@ -103,6 +103,17 @@ def find_candidates(newcomer: Newcomer, residents: Residents) -> list[Candidate]
     return found
 
 
+def find_candidates_in(leaf: Node, newcomer: Newcomer, residents: Residents) -> list[Candidate]:
+    """Those of one ClusterQueue whom the priorities allow to take, the first to go first."""
+    if leaf is newcomer.node:
+        found = list(_own(newcomer, residents))
+    else:
+        others = (other for other in residents(leaf) if _matters(newcomer, other))
+        found = [c for other in others for c in _classify(newcomer, other, has_room=False)]
+    found.sort(key=lambda c: _order(newcomer, c.running))
+    return found
+
+
 def _own(newcomer: Newcomer, residents: Residents) -> Iterator[Candidate]:
     within = newcomer.policy.within_cluster_queue
     if within == "Never":
