@@ -138,7 +138,9 @@ class Stage:
             "metadata": {"resourceVersion": meta["resourceVersion"]},
             "status": {"conditions": conditions, **status},
         }
-        await self.client.patch(Workload.KIND, meta["name"], NS, body, subresource="status")
+        await self.client.patch(
+            Workload.KIND, meta["name"], meta["namespace"], body, subresource="status"
+        )
 
     async def admit(self, workload: Json | None = None, **more: Any) -> None:
         workload = workload or await self.workload()

@@ -2,12 +2,15 @@
 
 import asyncio
 
-from staged_jobs import NS, Say, Stage, a_job, admission, play
+from staged_jobs import NS, Say, Stage, a_job, a_pod, admission, condition, play
 
 from allaboard.api.kueue import names
 from allaboard.api.kueue.types import Workload, WorkloadPriorityClass
 from allaboard.api.types.batch import Job
+from allaboard.api.types.core import Namespace
 from allaboard.api.types.nodes import Node
+from allaboard.api.types.pods import Pod
+from allaboard.queueing.jobs.settings import Settings
 
 
 def test_a_job_gets_a_workload_is_started_where_its_flavor_says_and_finishes() -> None:
@@ -252,5 +255,153 @@ def test_scaling_a_running_job_sends_it_back_to_the_queue() -> None:
         assert second["metadata"]["uid"] != first["metadata"]["uid"]
         assert second["spec"]["podSets"][0]["count"] == 2
         assert await stage.pods() == []
+
+    play(scene)
+
+
+def test_readiness_is_told_from_start_to_recovery() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.job(run_for="600s")
+        await asyncio.sleep(1)
+        assert await stage.condition("PodsReady") is None
+        await stage.admit()
+        await asyncio.sleep(0.5)
+        assert await stage.condition("PodsReady") == (
+            "False", "WaitForStart", "Not all pods are ready or succeeded",
+        )  # fmt: skip
+        await asyncio.sleep(10)
+        assert (await stage.condition("PodsReady") or ())[:2] == ("True", "Started")
+        await stage.client.delete(Pod.KIND, (await stage.pods())[0]["metadata"]["name"], NS)
+        seen = []
+        for _ in range(30):
+            await asyncio.sleep(0.2)
+            seen.append((await stage.condition("PodsReady") or ())[1:])
+        assert (
+            "WaitForRecovery", "At least one pod has failed, waiting for recovery",
+        ) in seen  # fmt: skip
+        await asyncio.sleep(60)
+        assert (await stage.condition("PodsReady") or ())[:2] == ("True", "Recovered")
+        await stage.evict("PodsReadyTimeout")
+        await asyncio.sleep(60)
+        assert (await stage.condition("PodsReady") or ())[:2] == ("False", "WaitForStart")
+        assert await stage.condition("Requeued") == ("False", "PodsReadyTimeout", "make room")
+
+    play(scene, Settings(pods_ready=True))
+
+
+def test_pods_that_are_not_needed_again_are_given_back() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.job(parallelism=3, run_for="20s", completions=4)
+        await asyncio.sleep(1)
+        await stage.admit()
+        await asyncio.sleep(35)
+        assert (await stage.workload())["status"]["reclaimablePods"] == [
+            {"name": "main", "count": 2}
+        ]
+
+    play(scene)
+
+
+def test_a_job_that_its_user_suspends_while_admitted_runs_again() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.job(run_for="600s")
+        await asyncio.sleep(1)
+        await stage.admit()
+        await asyncio.sleep(10)
+        await stage.client.patch(Job.KIND, "train", NS, {"spec": {"suspend": True}})
+        await asyncio.sleep(60)
+        assert (await stage.get(Job.KIND, "train"))["spec"]["suspend"] is False
+        assert len(await stage.pods()) == 2
+
+    play(scene)
+
+
+def test_a_job_suspended_by_its_user_and_then_evicted_is_restored_all_the_same() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.job(run_for="600s")
+        await asyncio.sleep(1)
+        before = await stage.get(Job.KIND, "train")
+        await stage.admit()
+        await asyncio.sleep(10)
+        workload = await stage.workload()
+        await stage.end()
+        await stage.client.patch(Job.KIND, "train", NS, {"spec": {"suspend": True}})
+        await stage.say(workload, Say("Evicted", "True", "Preempted", "make room"))
+        await stage.begin()
+        await asyncio.sleep(60)
+        assert (await stage.get(Job.KIND, "train"))["spec"] == before["spec"]
+        assert (await stage.condition("QuotaReserved") or ("",))[0] == "False"
+
+    play(scene)
+
+
+def test_a_class_that_comes_late_is_used_when_it_comes_and_nobody_is_told_twice() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.job(labels={names.PRIORITY_CLASS: "late"})
+        await asyncio.sleep(600)
+        assert [reason for reason, _ in stage.events()] == ["WorkloadPriorityClassNotFound"]
+        body = {"metadata": {"name": "late"}, "value": 5}
+        await stage.client.create(body, WorkloadPriorityClass.KIND)
+        await asyncio.sleep(1)
+        assert (await stage.workload())["spec"]["priority"] == 5
+
+    play(scene)
+
+
+def test_a_workload_made_beforehand_is_taken_and_one_that_does_not_fit_is_out_of_sync() -> None:
+    async def scene(stage: Stage) -> None:
+        container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "1"}}}
+        for name, count in (("fits", 2), ("short", 1)):
+            template = {"spec": {"containers": [container]}}
+            pods = {"name": "main", "count": count, "template": template}
+            body = {"metadata": {"name": name}, "spec": {"queueName": "lq", "podSets": [pods]}}
+            await stage.client.create(body, Workload.KIND, NS)
+            await stage.job(f"j-{name}", labels={names.PREBUILT_WORKLOAD: name})
+        await asyncio.sleep(2)
+        fits, short = await stage.workloads()
+        assert fits["metadata"]["ownerReferences"][0]["name"] == "j-fits"
+        assert condition(fits, "Finished") is None
+        assert (condition(short, "Finished") or ("", ""))[1] == "OutOfSync"
+        await stage.admit(fits)
+        await asyncio.sleep(5)
+        assert len(await stage.pods()) == 2
+
+    play(scene)
+
+
+def test_a_workload_that_merely_bears_the_label_of_a_job_is_not_its_workload() -> None:
+    async def scene(stage: Stage) -> None:
+        job = await stage.job()
+        forged = {
+            "metadata": {"name": "forged", "labels": {names.JOB_UID: job["metadata"]["uid"]}},
+            "spec": {
+                "podSets": [{"name": "main", "count": 1, "template": job["spec"]["template"]}]
+            },
+        }
+        await stage.client.create(forged, Workload.KIND, NS)
+        await asyncio.sleep(2)
+        forgery = next(w for w in await stage.workloads() if w["metadata"]["name"] == "forged")
+        await stage.admit(forgery)
+        await asyncio.sleep(5)
+        assert (await stage.get(Job.KIND, "train"))["spec"]["suspend"] is True
+        assert len(await stage.workloads()) == 2
+
+    play(scene)
+
+
+def test_a_namespace_with_running_jobs_and_groups_can_be_deleted() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.client.create({"metadata": {"name": "team"}}, Namespace.KIND)
+        await asyncio.sleep(1)
+        await stage.client.create(a_job(run_for="600s"), Job.KIND, "team")
+        for name in ("a", "b"):
+            await stage.client.create(a_pod(name, "g", 2), Pod.KIND, "team")
+        await asyncio.sleep(1)
+        for workload in (await stage.client.list(Workload.KIND, "team")).items:
+            await stage.admit(workload)
+        await asyncio.sleep(10)
+        await stage.client.delete(Namespace.KIND, "team")
+        await asyncio.sleep(300)
+        assert await stage.client.find(Namespace.KIND, "team") is None
 
     play(scene)

@@ -115,7 +115,7 @@ class BatchJobs:
         spec: Json = {"suspend": False} if job["spec"].get("suspend") else {}
         if pod_set.get("minCount") is not None:
             spec |= _scaled(job, infos[0].count)
-        base = _restored(job["spec"]["template"], pod_set["template"])
+        base = _restored(job, pod_set["template"])
         template = placement_patch(job["spec"]["template"], injected(base, infos[0]))
         if template:
             if (job.get("status") or {}).get("startTime") is not None:
@@ -150,7 +150,7 @@ class BatchJobs:
             before = annotations_of(workload).get(names.OWN_PREFIX + "parallelism")
             spec |= _scaled(job, int(before) if before else pod_set["count"])
         current = job["spec"]["template"]
-        template = placement_patch(current, _restored(current, pod_set["template"]))
+        template = placement_patch(current, _restored(job, pod_set["template"]))
         return {**spec, "template": template} if template else spec
 
     def _without_start_time(self, job: Json) -> Patch:
@@ -206,8 +206,16 @@ def _scaled(job: Json, count: int) -> Json:
     return change
 
 
-def _restored(current: Json, original: Json) -> Json:
-    """The current template, placed as the original."""
+def _restored(job: Json, original: Json) -> Json:
+    """The job's template, placed as the original.
+
+    An original without the labels that the job's selector needs was not made from this job (it was
+    reserved beforehand), and says nothing about its template.
+    """
+    current = job["spec"]["template"]
+    needed = (job["spec"].get("selector") or {}).get("matchLabels") or {}
+    if any(key not in ((original.get("metadata") or {}).get("labels") or {}) for key in needed):
+        return dict(current)
     meta, spec = dict(current.get("metadata") or {}), dict(current.get("spec") or {})
     for part, source, fields in (
         (meta, original.get("metadata") or {}, ("labels", "annotations")),

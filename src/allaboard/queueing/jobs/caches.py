@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from allaboard.api.kueue.types import (
-    LocalQueue,
     ResourceFlavor,
     Workload,
     WorkloadPriorityClass,
@@ -51,7 +50,6 @@ class Caches:
         self.workload_classes = ByName(informers.of(WorkloadPriorityClass.KIND))
         self.pod_classes = ByName(informers.of(PriorityClass.KIND))
         self.runtime_classes = ByName(informers.of(RUNTIME_CLASS))
-        self.local_queues = informers.of(LocalQueue.KIND)
         self.limit_ranges = informers.of(LimitRange.KIND)
         _index(self.workloads, OWNERS, owner_uids)
         _index(self.limit_ranges, NAMESPACE, lambda obj: [obj["metadata"]["namespace"]])

@@ -1,8 +1,7 @@
 """Whose child is an object, and is it queued at all?
 
 A child is one whose controller reference leads, UID by UID, to an object of a known kind that
-would itself make such a child; labels prove nothing. A reference to a UID that is not there proves
-nothing either, but the garbage collector deletes who bears it.
+would itself make such a child; labels prove nothing, and neither does a name.
 """
 
 from collections.abc import Mapping
@@ -67,19 +66,6 @@ class Families:
                 return owner
         return None
 
-    def may_be_child(self, obj: Json, namespace: str) -> bool:
-        """As `owner`, for an object that is just being written, whose owner may be news to us."""
-        reference = controller_reference(obj)
-        if reference is None:
-            return False
-        child = {**obj, "metadata": {**obj["metadata"], "namespace": namespace}}
-        found = self._of_kind(reference)
-        owners = [
-            (adapter, self._caches.objects[name].by_uid(reference.get("uid") or ""))
-            for name, adapter in found
-        ]
-        return any(owner is None or _made(adapter, owner, child) for adapter, owner in owners)
-
     def _of_kind(self, reference: Json) -> list[tuple[str, JobAdapter]]:
         wanted = (reference.get("apiVersion"), reference.get("kind"))
         return [
@@ -88,20 +74,9 @@ class Families:
             if (adapter.kind.api_version, adapter.kind.kind) == wanted
         ]
 
-    def holds_quota(self, obj: Json) -> bool:
-        workloads = self._caches.workloads.by_index(OWNERS, uid_of(obj))
-        return any(state.is_reserved(w) and not state.is_finished(w) for w in workloads)
-
     def is_admitted(self, obj: Json) -> bool:
         workloads = self._caches.workloads.by_index(OWNERS, uid_of(obj))
         return any(state.is_admitted(w) and not state.is_evicted(w) for w in workloads)
-
-    def has_default_queue(self, namespace: str) -> bool:
-        key = Key(namespace, names.DEFAULT_LOCAL_QUEUE)
-        return self._caches.local_queues.get(key) is not None
-
-    def has_default_class(self) -> bool:
-        return names.DEFAULT_PRIORITY_CLASS in self._caches.workload_classes
 
 
 def _made(adapter: JobAdapter, owner: Json, child: Json) -> bool:

@@ -244,10 +244,8 @@ def _pending(facts: Facts, workload: Json) -> Plan:
         changed = drift(adapter, subject, workload, facts.context)
     except PriorityClassMissing as missing:
         return _class_missing(missing)
-    if facts.prebuilt:  # its maker wrote the pod sets in his own words
-        changed.pop("podSets", None)
-        if not adapter.matches(subject, workload):
-            return _finish(facts, workload, reasons.OUT_OF_SYNC, OUT_OF_SYNC)
+    if facts.prebuilt and not adapter.matches(subject, workload):
+        return _finish(facts, workload, reasons.OUT_OF_SYNC, OUT_OF_SYNC)
     return _updated(workload, changed) if changed else Plan()
 
 
