@@ -14,15 +14,17 @@ from allaboard.core.decisions import (
     Resume,
     Unreserve,
 )
-from allaboard.core.invariants import check
-from allaboard.core.ledger import Ledger
+from allaboard.core.invariants import check, check_reserved_fits
+from allaboard.core.ledger import Entry, Ledger
 from allaboard.core.values import (
+    Assignment,
     ClusterQueue,
     Flavor,
     FlavorQuotas,
     LocalQueue,
     LocalQueueKey,
     PodSet,
+    Policies,
     Quota,
     ResourceGroup,
     Workload,
@@ -39,15 +41,26 @@ def cpu_group(nominal: int, borrowing: int | None = None, lending: int | None = 
 class Desk:
     """Queues are named by letters; `a` in cohort `team` unless said otherwise."""
 
-    def __init__(self, **queues: int) -> None:
-        self.ledger = Ledger()
+    def __init__(self, policies: Policies | None = None, **queues: int) -> None:
+        self.ledger = Ledger(policies)
         self.now = 0.0
         self.diary: list[str] = []
         self.wake_at: float | None = None
+        self._watch_admissions()
         self.ledger.put_flavor(Flavor("f"))
         self.ledger.put_namespace("ns", {})
         for name, nominal in queues.items():
             self.queue(name, nominal)
+
+    def _watch_admissions(self) -> None:
+        """Every reservation must fit at the moment it is made."""
+        assume = self.ledger.assume
+
+        def watched(entry: Entry, assignment: Assignment, now: float) -> None:
+            assume(entry, assignment, now)
+            check_reserved_fits(self.ledger, entry.workload.uid)
+
+        self.ledger.assume = watched  # type: ignore[method-assign]
 
     def queue(self, name: str, nominal: int, **more: Any) -> None:
         more.setdefault("cohort", "team")
@@ -82,8 +95,8 @@ class Desk:
         self.ledger.drop_workload(f"uid-{name}")
         check(self.ledger)
 
-    def run(self, carry_out: bool = True) -> list[Decision]:
-        decisions, self.wake_at = step(self.ledger, self.now)
+    def run(self, carry_out: bool = True, limit: int = 10_000) -> list[Decision]:
+        decisions, self.wake_at = step(self.ledger, self.now, limit)
         check(self.ledger)
         for decision in decisions:
             self.diary.append(f"{type(decision).__name__} {decision.workload.key.name}")
@@ -95,8 +108,10 @@ class Desk:
         name = decision.workload.key.name
         match decision:
             case Reserve(assignment=assignment, admitted=admitted):
-                self.change(name, assignment=assignment, admitted=admitted,
-                            reserved_at=self.now, admitted_at=self.now)  # fmt: skip
+                self.change(name, assignment=assignment, admitted=admitted, hold=None,
+                            evicted=False, reserved_at=self.now, admitted_at=self.now)  # fmt: skip
+                if decision.workload.replaces in self.ledger.entries:
+                    self.finish(decision.workload.replaces.removeprefix("uid-"))
             case Admit():
                 self.change(name, admitted=True, admitted_at=self.now)
             case Evict():
@@ -106,9 +121,40 @@ class Desk:
             case Deactivate():
                 self.change(name, active=False, evicted=True)
             case Resume():
-                self.change(name, requeue_at=None, may_queue=True)
-            case Park():
-                pass
+                self.change(name, requeue_at=None, may_queue=True, stopped="")
+            case Park(hold=hold):
+                since = self.get(name).held_since if hold == self.get(name).hold else self.now
+                self.change(name, hold=hold, held_since=since)
+
+    def settle(self, rounds: int = 50) -> int:
+        """Evicted work stops at once, until nothing happens; says how many were evicted."""
+        evictions = 0
+        for _ in range(rounds):
+            decisions = self.run()
+            gone = [d.workload.key.name for d in decisions if isinstance(d, Evict)]
+            evictions += len(gone)
+            for name in gone:
+                self.stop(name)
+            if not decisions:
+                return evictions
+        raise AssertionError(f"still busy after {rounds} rounds: {self.diary[-20:]}")
+
+    def reborn(self) -> "Desk":
+        """The same world after a restart: whatever is not in an object's status is forgotten."""
+        old, new = self.ledger, Desk(self.ledger.policies)
+        new.now = self.now
+        for flavor in old.flavors.values():
+            new.ledger.put_flavor(flavor)
+        for entry in reversed(list(old.entries.values())):
+            new.ledger.put_workload(entry.workload)
+        for local in old.local_queues.values():
+            new.ledger.put_local_queue(local)
+        for cohort in old.forest.cohorts():
+            new.ledger.put_cohort(cohort)
+        for state in old.queues.values():
+            new.ledger.put_cluster_queue(state.config)
+        check(new.ledger)
+        return new
 
     def admitted(self) -> list[str]:
         return sorted(

@@ -28,6 +28,10 @@ class Forest:
         self.refresh()
         return self._inner.get(name)
 
+    def cohorts(self) -> list[Cohort]:
+        """Those that were declared; a name alone makes a cohort too."""
+        return [self._cohorts[name] for name in sorted(self._cohorts)]
+
     def is_broken(self, queue: str) -> bool:
         """Whether the queue's cohorts form a cycle."""
         self.refresh()

@@ -20,7 +20,7 @@ from allaboard.core.consumption import Consumption
 from allaboard.core.forest import Forest
 from allaboard.core.matching import selects
 from allaboard.core.pending import Bucket, Pending, shape_of
-from allaboard.core.preemption import Running
+from allaboard.core.preemption import Running, exceeds_own
 from allaboard.core.quota import Node
 from allaboard.core.state import Agenda, Entry, QueueState
 from allaboard.core.values import (
@@ -260,8 +260,13 @@ class Ledger:
     def _take(self, entry: Entry, name: str, wanted: dict[FlavorResource, int]) -> None:
         if entry.charged != wanted or entry.queue != name:
             self._uncharge(entry)
-            self.forest.charges.charge(self.queues[name].node, wanted)
+            node = self.queues[name].node
+            kept_own = [key for key in wanted if not exceeds_own(node, (key,))]
+            self.forest.charges.charge(node, wanted)
             entry.charged, entry.queue = wanted, name
+            borrowed = [key for key in kept_own if exceeds_own(node, (key,))]
+            if borrowed:
+                self.wakes.note_freed(node, borrowed)  # its workloads may be preempted from now on
 
     def _succeed(self, old: str, new: str) -> None:
         """The new one has quota: the old one's is given back, for its pods are the new one's."""
@@ -444,6 +449,10 @@ class Ledger:
             else:
                 state.pending.wake(bucket)
             self.ready[state] = None
+
+    def has_news(self) -> bool:
+        """Whether the configuration changed since heads were last looked at."""
+        return self._woken_generation != self.generation
 
     # Reading
 
