@@ -38,9 +38,10 @@ async def find_targets(
         wanted = [(what, name) for name in names]
     else:
         wanted = [(kind, "") for kind in what.split(",")]
+    named = bool(names) or "/" in what
     targets = []
     for word, name in wanted:
-        if name and ("/" in name or not word):
+        if named and ("/" in name or not word or not name):  # no name must not mean every name
             raise BadInput(f"{name!r} is not a name; write KIND NAME or KIND/NAME")
         for served in await _meant(connection, word, name):
             namespaced = served.kind.namespaced and not all_namespaces
