@@ -12,6 +12,7 @@ from allaboard.api.kueue.conversion import convert_all
 from allaboard.api.kueue.crd.definitions import definitions
 from allaboard.api.kueue.defaults import DEFAULTS
 from allaboard.api.kueue.types.shared import GROUP
+from allaboard.api.kueue.types.workloads import Workload
 from allaboard.api.kueue.validation import validate
 from allaboard.api.meta import Json, Kind
 from allaboard.api.types.batch import Job
@@ -22,6 +23,7 @@ from allaboard.cluster.resource import Resource
 from allaboard.cluster.server.exchange import User
 from allaboard.cluster.store.store import Store
 from allaboard.cluster.transport import InProcessTransport
+from allaboard.queueing.access import review_access
 from allaboard.queueing.activation import Activation
 from allaboard.queueing.config import Settings
 from allaboard.queueing.jobs import admission as job_rules
@@ -30,6 +32,7 @@ from allaboard.queueing.jobs.naming import workload_name
 from allaboard.queueing.jobs.settings import Settings as JobSettings
 from allaboard.queueing.queue_controllers import QueueControllers
 from allaboard.queueing.scheduler import AdmissionScheduler
+from allaboard.queueing.visibility import Visibility
 from allaboard.runtime.manager import Manager
 
 CONTROLLER = User("system:serviceaccount:allaboard-system:allaboard", ("system:masters",))
@@ -136,6 +139,9 @@ async def install_queueing(cluster: EmbeddedCluster, settings: Settings, rng: Ra
     QueueControllers(manager, scheduler.ledger)
     Activation(manager)
     install_jobs(manager, jobs)
+    workloads = manager.informers.of(Workload.KIND)
+    visibility = Visibility(scheduler.ledger, workloads.get, review_access(client))
+    cluster.server.discovery.extend(visibility)
     await manager.start()
     return manager
 

@@ -11,7 +11,8 @@ from functools import lru_cache
 from allaboard.api.meta import Json
 from allaboard.cluster.kinds.registry import SUBRESOURCE_VERBS
 from allaboard.cluster.resource import Resource
-from allaboard.cluster.server.exchange import ApiRequest, ApiResponse, plain_text
+from allaboard.cluster.server.exchange import ApiRequest, ApiResponse, User, plain_text
+from allaboard.cluster.server.extensions import Extension
 from allaboard.cluster.server.metrics import Metrics
 from allaboard.cluster.server.negotiate import choose
 from allaboard.cluster.server.openapi import OpenApi
@@ -47,11 +48,23 @@ class Discovery:
         self._services = services
         self._metrics = metrics
         self._openapi = OpenApi(services.catalogue)
+        self.extensions: dict[str, Extension] = {}  # by group
+
+    def extend(self, extension: Extension) -> None:
+        """Serve a group that is computed elsewhere; one of the same name is replaced."""
+        self.extensions[extension.group] = extension
 
     async def answer(self, request: ApiRequest, parts: list[str] | None) -> ApiResponse:
         """The answer for a path that names no resource."""
         if parts is None:
             return not_a_page()
+        if len(parts) > 3 and parts[0] == "apis" and parts[1] in self.extensions:
+            user = (request.user or User("system:anonymous")).to_info()
+            request.verb = "get"
+            extension = self.extensions[parts[1]]
+            return self._json(
+                request, await extension.answer(request.method, parts[2:], request.query, user)
+            )
         find = self._document(request, parts)
         if find is None:
             return not_a_page()
@@ -77,11 +90,11 @@ class Discovery:
             case ["api"]:
                 return self._json(request, self._core_versions())
             case ["apis"]:
-                groups = [self._group(g) for g in catalogue.groups() if g]
+                groups = [self._group(g) for g in (*catalogue.groups(), *self.extensions) if g]
                 return self._json(
                     request, {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
                 )
-            case ["apis", group] if catalogue.versions_of(group):
+            case ["apis", group] if self._versions_of(group):
                 kind: Json = {"kind": "APIGroup", "apiVersion": "v1"}
                 return self._json(request, {**kind, **self._group(group)})
             case ["api", version]:
@@ -104,21 +117,28 @@ class Discovery:
             "serverAddressByClientCIDRs": [address],
         }
 
+    def _versions_of(self, group: str) -> list[str]:
+        if group in self.extensions:
+            return list(self.extensions[group].versions)
+        return self._services.catalogue.versions_of(group)
+
     def _group(self, group: str) -> Json:
         versions = [
             {"groupVersion": f"{group}/{version}", "version": version}
-            for version in self._services.catalogue.versions_of(group)
+            for version in self._versions_of(group)
         ]
         return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
     def _resources(self, request: ApiRequest, group: str, version: str) -> ApiResponse | None:
         catalogue = self._services.catalogue
         served = catalogue.resources_in(group, version)
-        if not served:
-            if not catalogue.versions_of(group):
+        lines: list[Json] = []
+        if version in self._versions_of(group) and group in self.extensions:
+            lines = self.extensions[group].resources(version)
+        elif not served:
+            if not self._versions_of(group):
                 return None
             raise no_such_endpoint()
-        lines: list[Json] = []
         for resource in served:
             lines += resource_lines(resource)
         if not any(resource.custom for resource in served):
@@ -133,10 +153,10 @@ class Discovery:
         catalogue = self._services.catalogue
         paths = ["/api", "/api/v1", "/apis", "/metrics", "/openapi/v2", "/openapi/v3", "/version"]
         paths += [f"/{name}" for name in HEALTH] + [f"/{name}/ping" for name in HEALTH]
-        for group in catalogue.groups():
+        for group in (*catalogue.groups(), *self.extensions):
             if group:
                 paths.append(f"/apis/{group}")
-                paths += [f"/apis/{group}/{v}" for v in catalogue.versions_of(group)]
+                paths += [f"/apis/{group}/{v}" for v in self._versions_of(group)]
         return sorted(paths)
 
 
