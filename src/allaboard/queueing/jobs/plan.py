@@ -200,7 +200,9 @@ def _evicted(facts: Facts, workload: Json) -> Plan:
         return Plan(stopping, [Note("Normal", "Stopped", message)] if running else ())
     if adapter.is_active(subject):
         return Plan()
-    status = state.release(workload, facts.now, track_pods_ready=facts.pods_ready)
+    missing = adapter.missing(subject, workload)
+    also = [Say(reasons.WAITING_FOR_REPLACEMENT_PODS, "True", *missing)] if missing else []
+    status = state.release(workload, facts.now, also, track_pods_ready=facts.pods_ready)
     return Plan([_status(workload, status)])
 
 

@@ -155,7 +155,7 @@ class PodGroups:
         Workload, and with it its place in the queue, lives as long as its owners.
         """
         ended = workload is not None and (state.is_finished(workload) or is_deleting(workload))
-        waits = workload is not None and not ended and state.is_evicted(workload)
+        waits = workload is not None and not ended and _waits(workload)
         over = ended or (not waits and all(is_deleting(pod) for pod in subject.objects))
         full = len(counted(subject)) >= total(subject)
         found = []
@@ -173,9 +173,10 @@ class PodGroups:
     def missing(self, subject: Subject, workload: Json) -> tuple[str, str] | None:
         if len(counted(subject)) >= total(subject):
             return None
-        if state.is_evicted(workload):
-            evicted = state.find(workload, reasons.EVICTED) or {}
-            return str(evicted.get("reason")), str(evicted.get("message"))
+        for type_ in (reasons.EVICTED, reasons.WAITING_FOR_REPLACEMENT_PODS):
+            if state.is_true(workload, type_):
+                said = state.find(workload, type_) or {}
+                return str(said.get("reason")), str(said.get("message"))
         failed = any(_phase(pod) == "Failed" for pod in subject.objects)
         return (reasons.PODS_FAILED, "Some Failed pods need replacement") if failed else None
 
@@ -191,6 +192,12 @@ class PodGroups:
 
     def is_parent_of(self, owner: Json, child: Json) -> bool:
         return False
+
+
+def _waits(workload: Json) -> bool:
+    """Whether an eviction stopped its members and they have not been replaced."""
+    waiting = state.is_true(workload, reasons.WAITING_FOR_REPLACEMENT_PODS)
+    return waiting or state.is_evicted(workload)
 
 
 def total(subject: Subject) -> int:

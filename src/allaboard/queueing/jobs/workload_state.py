@@ -78,13 +78,16 @@ def pods_ready(workload: Json, ready: bool) -> Say:
     return Say(reasons.PODS_READY, "False", reasons.WAIT_FOR_START, NOT_READY)
 
 
-def release(workload: Json, now: Instant, *, track_pods_ready: bool) -> Json:
+def release(
+    workload: Json, now: Instant, also: Sequence[Say] = (), *, track_pods_ready: bool = False
+) -> Json:
     """The status patch that gives an evicted workload's quota back. (Reference §§2.3, 2.5, 2.8.)"""
     evicted = find(workload, reasons.EVICTED) or {}
     reason, message = str(evicted.get("reason") or ""), str(evicted.get("message") or "")
     told = [
         Say(reasons.REQUEUED, _status(reason in _REQUEUED_AT_ONCE), reason, message),
         _unreserved(reason, message),
+        *also,
     ]
     if find(workload, reasons.ADMITTED) is not None:
         no_reservation = reasons.NO_RESERVATION
