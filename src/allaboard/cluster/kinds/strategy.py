@@ -78,7 +78,7 @@ class KindStrategy:
             errors += validate_finalizers(meta.get("finalizers"), "metadata.finalizers")
         errors += self.validate_change(obj, old, subresource)
         schema = self.plain_schema
-        if schema is not None and any(obj.get(f) != old.get(f) for f in self.spec_fields):
+        if schema is not None and self._changes_spec(obj, old):
             errors += plain_problems(schema, obj, errors)
         return errors
 
@@ -95,10 +95,18 @@ class KindStrategy:
                 obj[key] = value
         obj["metadata"] = self.status_metadata(obj["metadata"], old["metadata"])
 
+    def _changes_spec(self, obj: Json, old: Json) -> bool:
+        """Python compares a dict with itself member by member, so identity is asked first."""
+        for name in self.spec_fields:
+            new, before = obj.get(name), old.get(name)
+            if new is not before and new != before:
+                return True
+        return False
+
     def _count_generation(self, obj: Json, old: Json) -> None:
         generation = old["metadata"].get("generation")
         meta = obj["metadata"]
-        if self.has_generation and any(obj.get(f) != old.get(f) for f in self.spec_fields):
+        if self.has_generation and self._changes_spec(obj, old):
             generation = (generation or 0) + 1
         if generation is None:
             meta.pop("generation", None)
@@ -127,7 +135,7 @@ class KindStrategy:
     def validate_change(self, obj: Json, old: Json, subresource: str) -> list[FieldError]:
         """What is wrong with a change of anything but status."""
         del subresource
-        if all(obj.get(f) == old.get(f) for f in self.spec_fields):
+        if not self._changes_spec(obj, old):
             return []
         return self.validate(obj)
 
