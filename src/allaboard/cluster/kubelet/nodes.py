@@ -16,6 +16,7 @@ from allaboard.runtime.controller import Controller, Done, Outcome
 from allaboard.runtime.informer import Informer
 
 DEFAULT_CAPACITY = {"cpu": "8", "memory": "32Gi", "pods": "110"}
+HOSTNAME = "kubernetes.io/hostname"
 KUBELET_VERSION = "v1.36.0-allaboard"
 
 
@@ -62,6 +63,12 @@ def registration(node: Node, now: Instant) -> Json | None:
     }
 
 
+def missing_labels(node: Node) -> dict[str, str]:
+    """What a kubelet says of itself; selectors and topologies count on the host's name."""
+    told = {HOSTNAME: node.name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+    return {key: value for key, value in told.items() if key not in node.metadata.labels}
+
+
 def is_reachable(node: Node | None) -> bool:
     """Ready=Unknown means that nobody hears from the kubelet; its pods then stand still."""
     if node is None:
@@ -90,8 +97,12 @@ class NodeRegistrar:
     async def reconcile(self, key: Key) -> Outcome:
         node = self._nodes.get(key)
         patch = registration(node, self._clock.now()) if node is not None else None
-        if patch is not None:
+        if node is not None and patch is not None:
             try:
+                labels = missing_labels(node)
+                if labels:
+                    named = {"metadata": {"uid": node.uid, "labels": labels}}
+                    await self._client.patch(Node.KIND, key.name, patch=named, kind="strategic")
                 await self._client.patch(
                     Node.KIND, key.name, patch=patch, kind="strategic", subresource="status"
                 )
