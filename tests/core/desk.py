@@ -143,6 +143,7 @@ class Desk:
         """The same world after a restart: whatever is not in an object's status is forgotten."""
         old, new = self.ledger, Desk(self.ledger.policies)
         new.now = self.now
+        new.ledger.drop_flavor("f")
         for flavor in old.flavors.values():
             new.ledger.put_flavor(flavor)
         for entry in reversed(list(old.entries.values())):

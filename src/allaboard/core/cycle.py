@@ -135,7 +135,7 @@ class _Step:
         assert hold is not None
         if self._ledger.forest.is_broken(entry.queue):
             return False
-        if any(available(state.node, key) < 0 for key in entry.charged):
+        if any(available(state.node, key) < 0 for key, n in entry.charged.items() if n):
             return False
         self._reserve(entry, state, hold)
         self._ledger.ready[state] = None

@@ -235,7 +235,7 @@ class _Search:
             return Judged(Mode.NO_FIT, 0, (reason,))
         height = borrowing_height(market.node, key, total)
         free = available(market.node, key)
-        if total <= free:
+        if total <= free or not amount:  # whoever asks for nothing takes nothing
             return Judged(Mode.FIT, height)
         short = (Short(key.flavor, key.resource, total - free),)
         return Judged(self._preemption_mode(key, total, height), height, short)

@@ -26,8 +26,8 @@ def check_reserved_fits(ledger: Ledger, uid: str) -> None:
     """A reservation just made is within nominal plus what may be borrowed, at every level."""
     entry = ledger.entries[uid]
     node = ledger.forest.node(entry.queue)
-    for key in entry.charged:
-        if available(node, key) < 0:
+    for key, amount in entry.charged.items():
+        if amount and available(node, key) < 0:
             raise Broken(f"{entry.workload.key} was admitted beyond {entry.queue}'s limit of {key}")
 
 

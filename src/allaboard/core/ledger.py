@@ -461,6 +461,14 @@ class Ledger:
         state = self.queues.get(node.name)
         return state.residents.values() if state is not None else ()
 
+    def leaving(self, node: Node) -> list[Running]:
+        """Those in the same tree whose eviction is under way."""
+        if not self.evicting:
+            return []
+        root = node.root
+        here = [e.running for e in self.evicting.values() if e.running is not None]
+        return [running for running in here if running.node.root is root]
+
 
 def _count(counts: dict[int, int], key: int, by: int) -> None:
     left = counts.get(key, 0) + by

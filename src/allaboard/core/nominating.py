@@ -92,7 +92,7 @@ def _search(ledger: Ledger, newcomer: Newcomer) -> tuple[Victim, ...]:
     policies, charges = ledger.policies, ledger.forest.charges
     if policies.fair_sharing:
         return find_fair_victims(newcomer, ledger.residents, charges, policies.strategies)
-    return find_victims(newcomer, ledger.residents, charges)
+    return find_victims(newcomer, ledger.residents, charges, ledger.leaving(newcomer.node))
 
 
 @contextmanager
@@ -109,7 +109,9 @@ def room_of_replaced(ledger: Ledger, workload: Workload) -> Iterator[None]:
 
 
 def still_fits(state: QueueState, proposal: Proposal) -> bool:
-    return all(amount <= available(state.node, key) for key, amount in proposal.usage.items())
+    return all(
+        amount <= available(state.node, key) for key, amount in proposal.usage.items() if amount
+    )
 
 
 def needed_pods(workload: Workload) -> Sequence[PodSet]:

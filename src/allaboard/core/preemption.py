@@ -72,8 +72,13 @@ class Candidate:
     is_inherited: bool = False  # it borrows from a subtree that has room for the newcomer
 
 
-def find_victims(newcomer: Newcomer, residents: Residents, charges: Charges) -> tuple[Victim, ...]:
-    """The victims, in the order they are to be evicted; empty when nobody's going would help."""
+def find_victims(
+    newcomer: Newcomer, residents: Residents, charges: Charges, leaving: Sequence[Running] = ()
+) -> tuple[Victim, ...]:
+    """The victims, in the order they are to be evicted; empty when nobody's going would help.
+
+    Those `leaving` anyway are counted on too, where somebody must go besides.
+    """
     candidates = find_candidates(newcomer, residents)
     if not candidates:
         return ()
@@ -81,7 +86,13 @@ def find_victims(newcomer: Newcomer, residents: Residents, charges: Charges) -> 
         found = _minimal(newcomer, candidates, charges, borrow)
         if found:
             return found
-    return ()
+    legal = {c.running.workload.uid for c in candidates}
+    others = [one for one in leaving if one.workload.uid not in legal and _matters(newcomer, one)]
+    if not others:
+        return ()
+    gone = [Candidate(one, Because.RECLAMATION, may_borrow=True) for one in others]
+    found = _minimal(newcomer, [*gone, *candidates], charges, borrow=True)
+    return found if any(v.running.workload.uid in legal for v in found) else ()
 
 
 def _attempts(newcomer: Newcomer, candidates: Sequence[Candidate]) -> tuple[bool, ...]:
@@ -243,7 +254,7 @@ def _minimal(
 
 
 def _is_legal(newcomer: Newcomer, candidate: Candidate, borrow: bool) -> bool:
-    if candidate.running.node is newcomer.node:
+    if candidate.running.node is newcomer.node or candidate.running.evicting:
         return True
     # Earlier victims may have brought its queue back within its own quota.
     return (candidate.may_borrow or not borrow) and _is_reclaimable(newcomer, candidate.running)
