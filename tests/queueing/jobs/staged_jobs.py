@@ -72,7 +72,7 @@ class Stage:
         for number, pool in enumerate(("spot", "spot", "other")):
             amounts = {"cpu": "64", "memory": "64Gi", "pods": "110"}
             node = {
-                "metadata": {"name": f"n{number}", "labels": {"pool": pool}},
+                "metadata": {"name": f"n{number}", "labels": {"pool": pool, "kind": "node"}},
                 "status": {"capacity": amounts, "allocatable": amounts},
             }
             await self.client.create(node, Node.KIND)

@@ -211,6 +211,10 @@ def test_a_partial_admission_runs_fewer_pods_and_is_undone_by_a_stop() -> None:
         }
         await stage.job(parallelism=4, run_for="600s", annotations=notes, completionMode="Indexed")
         await asyncio.sleep(1)
+        await stage.client.patch(
+            Job.KIND, "train", NS, {"spec": {"parallelism": 5, "completions": 5}}
+        )
+        await asyncio.sleep(1)
         before, workload = await stage.get(Job.KIND, "train"), await stage.workload()
         assert workload["spec"]["podSets"][0]["minCount"] == 2
         await stage.say(

@@ -12,7 +12,13 @@ from allaboard.api.meta import Json
 from allaboard.api.types.batch import Job
 from allaboard.cluster.patching.merge_patch import apply_merge_patch
 from allaboard.queueing.conditions import Say
-from allaboard.queueing.jobs.adapter import PodSetConflict, PodSetInfo, Subject, difference
+from allaboard.queueing.jobs.adapter import (
+    PodSetConflict,
+    PodSetInfo,
+    Subject,
+    count_in,
+    difference,
+)
 from allaboard.queueing.jobs.batch_job import BatchJobs
 from allaboard.queueing.jobs.injection import injected, merged, placement_patch, pod_set_infos
 from allaboard.queueing.jobs.naming import workload_name
@@ -279,7 +285,7 @@ def test_a_class_that_is_not_there_is_waited_for() -> None:
 def test_after_the_reservation_only_a_workload_priority_class_is_exchanged() -> None:
     held = workload(priorityClassRef={"kind": "WorkloadPriorityClass", "name": "low"})
     moved = subject(a_job(queue="other", labels={names.PRIORITY_CLASS: "high"}))
-    assert reserved_drift(moved, held, CONTEXT)["priority"] == 9
+    assert reserved_drift(moved, held, CONTEXT)["spec"]["priority"] == 9
     assert reserved_drift(subject(a_job(queue="other")), held, CONTEXT) == {}
     assert reserved_drift(moved, workload(), CONTEXT) == {}
 
@@ -297,6 +303,17 @@ def test_a_workload_says_whose_it_is_and_keeps_the_template() -> None:
     assert pod_set["template"] == job.object["spec"]["template"]
     assert pod_set["topologyRequest"] == {"podIndexLabel": names.JOB_COMPLETION_INDEX}
     assert made["spec"]["maximumExecutionTimeSeconds"] == 60
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "1e3", "²", "9" * 5000, "2147483648"])
+def test_what_is_no_count_is_no_count(text: str) -> None:
+    assert count_in(text) is None
+    job = a_job(
+        labels={names.MAX_EXEC_TIME_SECONDS: text}, annotations={names.JOB_MIN_PARALLELISM: text}
+    )
+    made = build(JOBS, subject(job), Context())
+    assert "maximumExecutionTimeSeconds" not in made["spec"]
+    assert "minCount" not in made["spec"]["podSets"][0]
 
 
 def test_topology_annotations_are_read_in_both_spellings() -> None:

@@ -164,3 +164,31 @@ def test_members_can_be_deleted_before_the_group_is_complete() -> None:
         assert [p["metadata"]["name"] for p in await stage.pods()] == ["b"]
 
     play(scene)
+
+
+def test_a_replacement_of_another_shape_is_turned_away_and_the_group_stays() -> None:
+    async def scene(stage: Stage) -> None:
+        broken = a_pod("bad", "g", 2, annotations={"sim.allaboard.dev/fail-after": "5s"})
+        await make(stage, a_pod("good", "g", 2, run_for="600s"), broken)
+        await asyncio.sleep(1)
+        await stage.admit()
+        await asyncio.sleep(20)
+        await make(stage, a_pod("huge", "g", 2, cpu="60"))
+        await asyncio.sleep(30)
+        phases = {p["metadata"]["name"]: p["status"]["phase"] for p in await stage.pods()}
+        assert phases == {"good": "Running", "bad": "Failed"}
+        assert await stage.condition("WaitingForReplacementPods") == (
+            "True", "PodsFailed", "Some Failed pods need replacement",
+        )  # fmt: skip
+
+    play(scene)
+
+
+def test_what_no_workload_can_be_made_of_is_told_once_and_not_tried_for_ever() -> None:
+    async def scene(stage: Stage) -> None:
+        await make(stage, a_pod("a", "Not_A_Name", 1))
+        await asyncio.sleep(2000)
+        assert [reason for reason, _ in stage.events()] == ["ErrWorkloadCompose"]
+        assert len(stage.cut.writes) == 1
+
+    play(scene)

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, Protocol
 
 from allaboard.api.meta import Json, Key, Kind, key_of
 
+MAX_COUNT = 2**31 - 1
+
 
 class JobKey(NamedTuple):
     """Which job: the framework (`batch/job`) and the address of the object, or of the group."""
@@ -124,6 +126,10 @@ class JobAdapter(Protocol):
         """As in a Workload's spec, templates as they are without anything injected."""
         ...
 
+    def notes(self, subject: Subject) -> Json:
+        """Annotations for the Workload: what a stop must know and pod sets do not say."""
+        ...
+
     def incomplete(self, subject: Subject) -> str | None:
         """None if a Workload can be made of it; else what is wrong, '' if only time is missing."""
         ...
@@ -187,6 +193,14 @@ class JobAdapter(Protocol):
     def is_parent_of(self, owner: Json, child: Json) -> bool:
         """Whether an object of this kind would itself make or adopt such a child."""
         ...
+
+
+def count_in(text: str) -> int | None:
+    """A count that somebody wrote into a label or an annotation; None if it is none."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(MAX_COUNT))):
+        return None
+    count = int(text)
+    return count if count <= MAX_COUNT else None
 
 
 def uid_of(obj: Json) -> str:

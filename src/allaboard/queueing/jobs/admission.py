@@ -15,7 +15,7 @@ from allaboard.api.fields import FieldError, bad_value, forbidden, required
 from allaboard.api.kueue import names
 from allaboard.api.meta import Json
 from allaboard.api.names import is_subdomain, label_value_problems, subdomain_problems
-from allaboard.queueing.jobs.adapter import annotations_of, labels_of
+from allaboard.queueing.jobs.adapter import annotations_of, count_in, labels_of
 from allaboard.queueing.jobs.pod import is_gated
 from allaboard.queueing.jobs.shapes import role_of
 
@@ -117,7 +117,7 @@ def _names(obj: Json) -> list[FieldError]:
             detail = problems[0] if problems else "must not be empty"
             errors.append(bad_value(f"{_LABELS}[{key}]", labels[key], detail))
     limit = labels.get(names.MAX_EXEC_TIME_SECONDS)
-    if limit is not None and not (limit.isdecimal() and 0 < int(limit) < 2**31):
+    if limit is not None and not count_in(limit):
         detail = "must be a number of seconds greater than 0"
         errors.append(bad_value(f"{_LABELS}[{names.MAX_EXEC_TIME_SECONDS}]", limit, detail))
     return errors
@@ -129,10 +129,11 @@ def _partial(job: Json) -> list[FieldError]:
     least, parallelism = notes.get(names.JOB_MIN_PARALLELISM), spec.get("parallelism", 1)
     if least is not None:
         at = f"{_ANNOTATIONS}[{names.JOB_MIN_PARALLELISM}]"
-        if not least.isdecimal():
+        count = count_in(least)
+        if count is None:
             errors.append(bad_value(at, least, "must be a number"))
-        elif not 0 < int(least) < parallelism and spec.get("suspend"):
-            errors.append(bad_value(at, int(least), f"should be between 0 and {parallelism - 1}"))
+        elif not 0 < count < parallelism and spec.get("suspend"):
+            errors.append(bad_value(at, count, f"should be between 0 and {parallelism - 1}"))
     follows = notes.get(names.JOB_COMPLETIONS_EQUAL_PARALLELISM)
     if follows is not None:
         at = f"{_ANNOTATIONS}[{names.JOB_COMPLETIONS_EQUAL_PARALLELISM}]"
@@ -218,7 +219,7 @@ def _group(pod: Json) -> list[FieldError]:
             errors.append(required(at_count, f"both {names.POD_GROUP} and it must be set, or none"))
     elif count is not None:
         errors.append(required(at_name, f"both {names.POD_GROUP_TOTAL_COUNT} and it must be set"))
-    if count is not None and not (count.isdecimal() and 0 < int(count) <= _MAX_GROUP):
+    if count is not None and not 0 < (count_in(count) or 0) <= _MAX_GROUP:
         detail = f"must be a number between 1 and {_MAX_GROUP}"
         errors.append(bad_value(at_count, count, detail))
     retriable = notes.get(names.POD_GROUP_RETRIABLE)

@@ -19,6 +19,7 @@ from allaboard.queueing.jobs.adapter import (
     Subject,
     Write,
     annotations_of,
+    count_in,
     labels_of,
     reference_to,
 )
@@ -27,6 +28,7 @@ from allaboard.queueing.jobs.naming import workload_name
 from allaboard.queueing.jobs.shapes import same_needs, topology_request
 
 FRAMEWORK = "batch/job"
+PARALLELISM = names.OWN_PREFIX + "parallelism"  # what it was before a partial start
 _ENDS = {"Complete": True, "Failed": False}
 
 
@@ -57,6 +59,12 @@ class BatchJobs:
             pod_set["minCount"] = least
         request = topology_request(template, annotations_of(job), names.JOB_COMPLETION_INDEX)
         return [{**pod_set, "topologyRequest": request}] if request else [pod_set]
+
+    def notes(self, subject: Subject) -> Json:
+        """A partial start changes the parallelism, which may be more than the pods at once."""
+        job = subject.object
+        partial = min_parallelism(job) is not None
+        return {PARALLELISM: str(job["spec"].get("parallelism", 1))} if partial else {}
 
     def incomplete(self, subject: Subject) -> str | None:
         return None
@@ -147,8 +155,8 @@ class BatchJobs:
         pod_set = workload["spec"]["podSets"][0]
         spec: Json = {}
         if pod_set.get("minCount") is not None:
-            before = annotations_of(workload).get(names.OWN_PREFIX + "parallelism")
-            spec |= _scaled(job, int(before) if before else pod_set["count"])
+            before = count_in(annotations_of(workload).get(PARALLELISM, ""))
+            spec |= _scaled(job, pod_set["count"] if before is None else before)
         current = job["spec"]["template"]
         template = placement_patch(current, _restored(job, pod_set["template"]))
         return {**spec, "template": template} if template else spec
@@ -192,8 +200,7 @@ def pods_at_once(job: Json) -> int:
 
 
 def min_parallelism(job: Json) -> int | None:
-    text = annotations_of(job).get(names.JOB_MIN_PARALLELISM, "")
-    return int(text) if text.isdecimal() and int(text) > 0 else None
+    return count_in(annotations_of(job).get(names.JOB_MIN_PARALLELISM, "")) or None
 
 
 def _scaled(job: Json, count: int) -> Json:

@@ -5,7 +5,7 @@ write per object, and what to tell people. Every state that a crash between two 
 a state that this function is made for, so whoever carries the plan out may stop anywhere.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -52,11 +52,15 @@ class Note(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Writes, then events; and whose coming would change the decision, if somebody is missed."""
+    """Writes, then events; and whose coming would change the decision, if somebody is missed.
+
+    `if_invalid` is what to do instead when the server says that a write can never be right.
+    """
 
     writes: Sequence[Write] = ()
     notes: Sequence[Note] = ()
     waits_for: str = ""  # as `awaited` names it
+    if_invalid: Callable[[str], "Plan"] | None = None
 
 
 def awaited(kind: Kind, name: str, namespace: str = "") -> str:
@@ -147,7 +151,12 @@ def _without_workload(facts: Facts, finish: Finish | None) -> Plan:
     except PriorityClassMissing as missing:
         return _class_missing(missing)
     told = Note("Normal", "CreatedWorkload", f"Created Workload: {key_of(workload)}")
-    return Plan([Create(Workload.KIND, workload)], [told])
+    return Plan([Create(Workload.KIND, workload)], [told], if_invalid=_not_composed)
+
+
+def _not_composed(problem: str) -> Plan:
+    """Until the job is changed there is nothing to try again."""
+    return Plan((), [Note("Warning", "ErrWorkloadCompose", problem)])
 
 
 def _leaving(facts: Facts, workload: Json, finish: Finish | None) -> Plan:
@@ -253,8 +262,8 @@ def _pending(facts: Facts, workload: Json) -> Plan:
 
 def _updated(workload: Json, changed: Json) -> Plan:
     message = f"Updated not matching Workload for suspended job: {key_of(workload)}"
-    patch = Patch(Workload.KIND, workload, {"spec": changed})
-    return Plan([patch], [Note("Normal", "UpdatedWorkload", message)])
+    patch = Patch(Workload.KIND, workload, changed)
+    return Plan([patch], [Note("Normal", "UpdatedWorkload", message)], if_invalid=_not_composed)
 
 
 def _class_missing(missing: PriorityClassMissing) -> Plan:
@@ -281,7 +290,12 @@ def _start(facts: Facts, workload: Json) -> Plan:
         note = Note("Warning", "ErrorStarting", str(missing))
         return Plan((), [note], awaited(ResourceFlavor.KIND, missing.name))
     cluster_queue = workload["status"]["admission"]["clusterQueue"]
-    return Plan(starting, [Note("Normal", "Started", f"Admitted by clusterQueue {cluster_queue}")])
+    told = Note("Normal", "Started", f"Admitted by clusterQueue {cluster_queue}")
+
+    def refused(problem: str) -> Plan:
+        return _finish(facts, workload, reasons.FAILED_TO_START, problem)
+
+    return Plan(starting, [told] if starting else (), if_invalid=refused)
 
 
 def _told_missing(facts: Facts, workload: Json) -> Plan | None:

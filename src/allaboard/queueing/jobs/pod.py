@@ -48,6 +48,9 @@ class Pods:
     def pod_sets(self, subject: Subject) -> list[Json]:
         return [pod_set_of(subject.object, names.DEFAULT_POD_SET, 1)]
 
+    def notes(self, subject: Subject) -> Json:
+        return {}
+
     def incomplete(self, subject: Subject) -> str | None:
         return None
 

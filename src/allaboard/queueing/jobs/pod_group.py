@@ -24,6 +24,7 @@ from allaboard.queueing.jobs.adapter import (
     Subject,
     Write,
     annotations_of,
+    count_in,
     is_deleting,
     labels_of,
     reference_to,
@@ -62,6 +63,9 @@ class PodGroups:
         for pod in counted(subject):
             roles.setdefault(role(pod), []).append(pod)
         return [pod_set_of(pods[0], name, len(pods)) for name, pods in sorted(roles.items())]
+
+    def notes(self, subject: Subject) -> Json:
+        return {names.IS_GROUP_WORKLOAD: "true"}
 
     def incomplete(self, subject: Subject) -> str | None:
         totals = {
@@ -138,7 +142,7 @@ class PodGroups:
     def tidy(self, subject: Subject, workload: Json | None) -> list[Write]:
         """Surplus members go; members that need not be remembered lose the finalizer."""
         writes: list[Write] = [
-            Delete(self.kind, pod) for pod in surplus(subject) if not is_deleting(pod)
+            Delete(self.kind, pod) for pod in surplus(subject, workload) if not is_deleting(pod)
         ]
         owning = self._owned_by_all(subject, workload) if workload is not None else []
         if owning:  # before old members go, and the Workload with the last of its owners
@@ -201,8 +205,9 @@ def _waits(workload: Json) -> bool:
 
 
 def total(subject: Subject) -> int:
-    text = annotations_of(subject.object).get(names.POD_GROUP_TOTAL_COUNT, "")
-    return int(text) if text.isdecimal() else 0
+    """How many members there shall be, as the oldest says."""
+    oldest = min(subject.objects, key=_age)
+    return count_in(annotations_of(oldest).get(names.POD_GROUP_TOTAL_COUNT, "")) or 0
 
 
 def role(pod: Json) -> str:
@@ -237,9 +242,19 @@ def counted(subject: Subject) -> list[Json]:
     return _filling(subject)[:wanted] if wanted else _filling(subject)
 
 
-def surplus(subject: Subject) -> list[Json]:
+def surplus(subject: Subject, workload: Json | None) -> list[Json]:
+    """Members beyond the total, and beyond what quota was reserved for."""
     wanted = total(subject)
-    return [p for p in _filling(subject)[wanted:] if not has_ended(p)] if wanted else []
+    filling = _filling(subject) if wanted else []
+    extra = [pod for pod in filling[wanted:] if not has_ended(pod)]
+    if workload is None or not state.is_reserved(workload):
+        return extra
+    free = {p["name"]: p["count"] for p in workload["spec"].get("podSets") or ()}
+    for pod in filling[:wanted]:
+        free[role(pod)] = free.get(role(pod), 0) - 1
+        if free[role(pod)] < 0 and is_gated(pod):
+            extra.append(pod)
+    return extra
 
 
 def _other_finalizers(pod: Json) -> list[str]:

@@ -7,7 +7,7 @@ object changes nothing of today's.
 
 from collections.abc import Mapping
 
-from allaboard.api.errors import NotFound
+from allaboard.api.errors import Invalid, NotFound
 from allaboard.api.kueue import names, reasons
 from allaboard.api.kueue.types import Workload
 from allaboard.api.meta import Json, Key
@@ -67,10 +67,7 @@ class JobReconciler:
         if plan.waits_for:
             self._waits_for[key] = plan.waits_for
             self._waiting.setdefault(plan.waits_for, {})[key] = None
-        for write in plan.writes:
-            await self._write(write)
-        for note in plan.notes:
-            self._recorder.record(subject.object, note.type, note.reason, note.message)
+        await self._carry_out(plan, subject)
         return DONE
 
     def pop_waiting(self, for_: str) -> list[JobKey]:
@@ -185,6 +182,18 @@ class JobReconciler:
         return not alive and (bool(label) or _of_known_kinds(workload, self._adapters))
 
     # Writing
+
+    async def _carry_out(self, plan: Plan, subject: Subject) -> None:
+        try:
+            for write in plan.writes:
+                await self._write(write)
+        except Invalid as refusal:
+            if plan.if_invalid is None:
+                raise
+            return await self._carry_out(plan.if_invalid(refusal.message), subject)
+        for note in plan.notes:
+            self._recorder.record(subject.object, note.type, note.reason, note.message)
+        return None
 
     async def _write(self, write: Write) -> None:
         key = write.key

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from allaboard.api.kueue import names
 from allaboard.api.meta import Json
+from allaboard.queueing.jobs.adapter import count_in
 
 CONTAINERS = ("initContainers", "containers")
 _HASH_CHARACTERS = 8
@@ -133,9 +134,9 @@ def topology_request(
             request[field_name] = value
     if notes.get(names.UNCONSTRAINED_TOPOLOGY) == "true":
         request["unconstrained"] = True
-    size = notes.get(names.SLICE_SIZE, "")
-    if size.isdecimal():
-        request["podSetSliceSize"] = int(size)
+    size = count_in(notes.get(names.SLICE_SIZE, ""))
+    if size is not None:
+        request["podSetSliceSize"] = size
     constraints = _slice_constraints(notes.get(names.SLICE_CONSTRAINTS, ""))
     if constraints:
         request["podsetSliceRequiredTopologyConstraints"] = constraints

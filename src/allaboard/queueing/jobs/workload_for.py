@@ -15,12 +15,12 @@ from allaboard.queueing.jobs.adapter import (
     JobAdapter,
     Subject,
     annotations_of,
+    count_in,
     labels_of,
 )
 from allaboard.queueing.jobs.shapes import Surroundings, filled
 
 _COPIED = (names.ADMISSION_GATED_BY, names.PODS_READY_TIMEOUT, names.RECOVERY_TIMEOUT)
-PARALLELISM = names.OWN_PREFIX + "parallelism"  # what a partially admitted Job is restored to
 _FOLLOWED = ("queueName", "podSets", "maximumExecutionTimeSeconds")
 _OWN_CLASS = {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass"}
 _PODS_CLASS = {"group": "scheduling.k8s.io", "kind": "PriorityClass"}
@@ -49,8 +49,7 @@ def queue_name(subject: Subject) -> str:
 
 
 def max_execution_s(subject: Subject) -> int | None:
-    text = labels_of(subject.object).get(names.MAX_EXEC_TIME_SECONDS, "")
-    return int(text) if text.isdecimal() and int(text) > 0 else None
+    return count_in(labels_of(subject.object).get(names.MAX_EXEC_TIME_SECONDS, "")) or None
 
 
 def priority(subject: Subject, pod_sets: list[Json], context: Context) -> Json:
@@ -103,13 +102,9 @@ def build(adapter: JobAdapter, subject: Subject, context: Context) -> Json:
         "ownerReferences": owners,
         "finalizers": [names.RESOURCE_IN_USE],
     }
-    notes = annotations_of(subject.object)
-    annotations = {key: notes[key] for key in _COPIED if key in notes}
     if any(owner.get("controller") for owner in owners):
         metadata["labels"] = {names.JOB_UID: subject.uid}
-        annotations |= _parallelism(subject, spec)
-    else:
-        annotations[names.IS_GROUP_WORKLOAD] = "true"
+    annotations = _annotations(adapter, subject)
     if annotations:
         metadata["annotations"] = annotations
     kind = Workload.KIND
@@ -121,16 +116,22 @@ def build(adapter: JobAdapter, subject: Subject, context: Context) -> Json:
     }
 
 
-def _parallelism(subject: Subject, spec: Json) -> Json:
-    """A partial start changes it, and the pod set's count may be less than it was."""
-    there = (subject.object.get("spec") or {}).get("parallelism")
-    partial = any("minCount" in pod_set for pod_set in spec["podSets"])
-    return {PARALLELISM: str(there)} if partial and there is not None else {}
+def _annotations(adapter: JobAdapter, subject: Subject) -> Json:
+    notes = annotations_of(subject.object)
+    return {key: notes[key] for key in _COPIED if key in notes} | adapter.notes(subject)
 
 
 def drift(adapter: JobAdapter, subject: Subject, workload: Json, context: Context) -> Json:
-    """What of an unreserved Workload's spec no longer says what its job says, as a merge patch."""
-    wanted, spec = wanted_spec(adapter, subject, context), workload["spec"]
+    """What an unreserved Workload no longer says as its job says it, as a merge patch."""
+    spec = _spec_drift(adapter, wanted_spec(adapter, subject, context), workload["spec"])
+    patch: Json = {"spec": spec} if spec else {}
+    wanted, there = _annotations(adapter, subject), annotations_of(workload)
+    keys = dict.fromkeys((*_COPIED, *wanted))
+    changed = {key: wanted.get(key) for key in keys if wanted.get(key) != there.get(key)}
+    return {**patch, "metadata": {"annotations": changed}} if changed else patch
+
+
+def _spec_drift(adapter: JobAdapter, wanted: Json, spec: Json) -> Json:
     patch: Json = {}
     for key in _FOLLOWED:
         if key == "podSets":
@@ -153,4 +154,4 @@ def reserved_drift(subject: Subject, workload: Json, context: Context) -> Json:
     found = context.workload_classes.get(name)
     if not name or found is None or ref.get("kind") != _OWN_CLASS["kind"]:
         return {}
-    return {} if ref.get("name") == name else _of_class(found, _OWN_CLASS)
+    return {} if ref.get("name") == name else {"spec": _of_class(found, _OWN_CLASS)}
