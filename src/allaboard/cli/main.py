@@ -26,9 +26,11 @@ COMMANDS = {
     "describe": Entry("objects", "Show one object in detail, with its events."),
     "get": Entry("objects", "List objects."),
     "manifests": Entry("manifests", "Print what to apply to a cluster."),
+    "queue": Entry("why", "Show who waits in a queue, in which place and for what."),
     "simulate": Entry("simulate", "Run manifests in virtual time and see what would happen."),
     "up": Entry("up", "Start a Kubernetes in this process, with simulated nodes."),
     "wait": Entry("objects", "Wait until objects meet a condition."),
+    "why": Entry("why", "Say why a job waits and what would help."),
 }
 
 

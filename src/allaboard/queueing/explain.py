@@ -166,7 +166,7 @@ def _has_quota(case: Case) -> Told | None:
         return None
     if case.entry.evicting or workload.evicted or not workload.active:
         wait = Advice(Remedy.WAIT, "its pods must be gone first")
-        because = _eviction(case) or "another workload takes its place"
+        because = _eviction(case) or _deactivation(case)
         return Told(State.LEAVING, f"It was told to stop: {because}.", (wait,))
     queue = assignment.cluster_queue
     state = case.ledger.queues.get(queue)
@@ -202,14 +202,19 @@ def _waits_for_checks(case: Case, queue: str, pending: Sequence[str]) -> Told:
 def _is_deactivated(case: Case) -> Told | None:
     if case.workload.active:
         return None
+    because = _deactivation(case)
+    activate = Advice(Remedy.ACTIVATE, "set the Workload's spec.active to true to queue it again")
+    return Told(State.DEACTIVATED, f"It is deactivated: {because}.", (activate,))
+
+
+def _deactivation(case: Case) -> str:
     target = case.condition(reasons.DEACTIVATION_TARGET)
     evicted = case.condition(reasons.EVICTED)
     reason = target.reason if target is not None else ""
     if not reason and evicted is not None:
         reason = evicted.reason.removeprefix("DeactivatedDueTo")
-    because = DEACTIVATED_BECAUSE.get(reason, "its spec.active is false")
-    activate = Advice(Remedy.ACTIVATE, "set the Workload's spec.active to true to queue it again")
-    return Told(State.DEACTIVATED, f"It is deactivated: {because}.", (activate,))
+    told = "its spec.active is false" if not case.workload.active else "its eviction was decided"
+    return DEACTIVATED_BECAUSE.get(reason, told)
 
 
 def _waits_for_victims(case: Case) -> Told | None:
