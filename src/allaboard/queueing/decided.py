@@ -6,6 +6,7 @@ means that the object says so already.
 """
 
 from collections.abc import Sequence
+from math import ceil
 
 from allaboard.api.kueue import reasons
 from allaboard.api.meta import Json
@@ -22,6 +23,7 @@ from allaboard.core.decisions import (
     Preempted,
     QueueStopped,
     Reserve,
+    Resume,
 )
 from allaboard.core.values import ClusterQueue
 from allaboard.queueing import messages
@@ -29,7 +31,6 @@ from allaboard.queueing.conditions import Say, changed, find, says
 from allaboard.queueing.translate import admission
 
 ADMITTED = Say(reasons.ADMITTED, "True", reasons.ADMITTED, messages.ADMITTED)
-REQUEUED = Say(reasons.REQUEUED, "True", reasons.BACKOFF_FINISHED, messages.BACKOFF_FINISHED)
 
 
 def reservation_patch(obj: Json, decision: Reserve, queue: ClusterQueue, now: Instant) -> Json:
@@ -74,6 +75,9 @@ def eviction_patch(obj: Json, decision: Evict, paths: tuple[str, str], now: Inst
     checks = (obj.get("status") or {}).get("admissionChecks") or []
     if checks:
         status["admissionChecks"] = [_reset_check(check, now) for check in checks]
+        pauses = [int(c.get("requeueAfterSeconds") or 0) for c in checks if c["state"] == "Retry"]
+        if any(pauses):
+            status["requeueState"] = {"requeueAt": format_time(ceil(now + max(pauses)))}
     status["schedulingStats"] = {"evictions": _counted(obj, reason)}
     return _patch(obj, status)
 
@@ -98,10 +102,13 @@ def release_patch(obj: Json, now: Instant) -> Json:
     return _patch(obj, {"conditions": _conditions(obj, wanted, now), "admission": None})
 
 
-def resumption_patch(obj: Json, now: Instant) -> Json:
-    return _patch(
-        obj, {"conditions": _conditions(obj, [REQUEUED], now), "requeueState": {"requeueAt": None}}
-    )
+def resumption_patch(obj: Json, decision: Resume, now: Instant) -> Json:
+    told = messages.RESUMED[decision.because]
+    wanted = Say(reasons.REQUEUED, "True", decision.because, told)
+    status: Json = {"conditions": _conditions(obj, [wanted], now)}
+    if (obj.get("status") or {}).get("requeueState"):
+        status["requeueState"] = {"requeueAt": None}
+    return _patch(obj, status)
 
 
 def _rejected(obj: Json) -> list[str]:

@@ -28,7 +28,11 @@ from allaboard.queueing.translate import render_amount
 
 ADMITTED = "The workload is admitted"
 NO_RESERVATION = "The workload has no reservation"
-BACKOFF_FINISHED = "The workload backoff was finished"
+RESUMED = {
+    "BackoffFinished": "The workload backoff was finished",
+    "ClusterQueueRestarted": "The ClusterQueue was restarted after being stopped",
+    "LocalQueueRestarted": "The LocalQueue was restarted after being stopped",
+}
 OVERTAKEN = "Workload no longer fits after processing another workload"
 VICTIMS_TAKEN = "Workload has overlapping preemption targets with another workload"
 HOLD_LOST = "What the workload freed by preemption is no longer enough for it"

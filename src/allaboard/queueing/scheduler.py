@@ -73,7 +73,7 @@ class AdmissionScheduler:
         if new is None:
             if old is not None:
                 self.ledger.drop_cluster_queue(old.name)
-        elif old is None or old.spec != new.spec:  # a status write is no news
+        elif old is None or old.spec != new.spec or _begins_to_leave(old, new):
             self.ledger.put_cluster_queue(translate.cluster_queue(new))
         else:
             return
@@ -180,7 +180,7 @@ class AdmissionScheduler:
                     Workload.KIND, obj["metadata"]["name"], obj["metadata"]["namespace"], spec
                 )
             case Resume():
-                await self._patch(obj, decided.resumption_patch(obj, now))
+                await self._patch(obj, decided.resumption_patch(obj, decision, now))
             case Park():
                 patch_or_none = decided.pending_patch(obj, decision, now)
                 if patch_or_none is not None:
@@ -227,3 +227,7 @@ class AdmissionScheduler:
             return ""
         names = [node.name for node in self.ledger.forest.node(queue).path()]
         return "/" + "/".join(reversed(names))
+
+
+def _begins_to_leave(old: Object, new: Object) -> bool:
+    return old.metadata.deletion_timestamp != new.metadata.deletion_timestamp

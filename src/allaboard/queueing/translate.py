@@ -52,7 +52,7 @@ def cluster_queue(obj: api_queues.ClusterQueue) -> core.ClusterQueue:
             core.Check(c.name, tuple(c.on_flavors))
             for c in (strategy.admission_checks if strategy else ())
         ),
-        stop=_stop(spec.stop_policy),
+        stop=_stop(spec.stop_policy) if obj.metadata.deletion_timestamp is None else "Hold",
         weight_milli=_weight(spec.fair_sharing),
         usage_based=scope is not None and scope.admission_mode == "UsageBasedAdmissionFairSharing",
     )
@@ -77,8 +77,8 @@ def workload(obj: api_workloads.Workload, by_eviction: bool = True) -> core.Work
     conditions = status.conditions
     reserved = find_condition(conditions, reasons.QUOTA_RESERVED)
     admitted = find_condition(conditions, reasons.ADMITTED)
+    closed = find_condition(conditions, reasons.REQUEUED)
     created_at = _instant(obj.metadata.creation_timestamp)
-    requeue = status.requeue_state
     has_quota = _holds(reserved) and status.admission is not None
     return core.Workload(
         uid=obj.uid,
@@ -91,8 +91,9 @@ def workload(obj: api_workloads.Workload, by_eviction: bool = True) -> core.Work
         queued_at=_queued_at(conditions, created_at, by_eviction),
         active=spec.active,
         finished=_holds(find_condition(conditions, reasons.FINISHED)),
-        may_queue=not _is_false(find_condition(conditions, reasons.REQUEUED)),
-        requeue_at=parse_time(requeue.requeue_at) if requeue and requeue.requeue_at else None,
+        may_queue=not _is_false(closed),
+        requeue_at=_requeue_at(status.requeue_state, closed),
+        stopped=_STOPPED.get(closed.reason, "") if closed and _is_false(closed) else "",
         assignment=_assignment(status.admission) if has_quota and status.admission else None,
         reserved_at=_since(reserved),
         admitted=_holds(admitted),
@@ -176,6 +177,10 @@ _WITHIN: Mapping[str, core.WithinPolicy] = {
     "LowerOrNewerEqualPriority": "LowerOrNewerEqualPriority",
 }
 _RECLAIM: Mapping[str, core.ReclaimPolicy] = {"LowerPriority": "LowerPriority", "Any": "Any"}
+_STOPPED: Mapping[str, str] = {
+    reasons.CLUSTER_QUEUE_STOPPED: "ClusterQueue",
+    reasons.LOCAL_QUEUE_STOPPED: "LocalQueue",
+}
 _STOP: Mapping[str, core.StopPolicy] = {"Hold": "Hold", "HoldAndDrain": "HoldAndDrain"}
 
 
@@ -258,6 +263,14 @@ def _queued_at(conditions: Sequence[Condition], created_at: float, by_eviction: 
     if evicted.reason == reasons.PODS_READY_TIMEOUT and by_eviction:
         return _since(evicted)
     return _since(evicted) if evicted.reason == reasons.ADMISSION_CHECK else created_at
+
+
+def _requeue_at(state: api_workloads.RequeueState | None, closed: Condition | None) -> float | None:
+    """When it may queue again. A check that asks for a retry without a pause means at once."""
+    if state is not None and state.requeue_at:
+        return parse_time(state.requeue_at)
+    is_retry = closed is not None and closed.reason == reasons.ADMISSION_CHECK
+    return _since(closed) if is_retry and _is_false(closed) else None
 
 
 def _check_state(state: str) -> core.CheckState:
