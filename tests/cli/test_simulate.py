@@ -219,6 +219,12 @@ def test_bad_input_ends_with_two_and_a_sentence(
     assert words in run.err and "Traceback" not in run.err
 
 
+def test_a_dump_that_cannot_be_written_is_told_before_the_run(tmp_path: Path) -> None:
+    run = Run(tmp_path, NODE, "--dump", str(tmp_path / "no" / "where.json"))
+    assert run.code == 2 and "where.json: cannot be written" in run.err
+    assert not run.events_file.exists()
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "allaboard.cli", "simulate", str(tmp_path / "none.yaml")]
     done = subprocess.run(command, check=False, capture_output=True, text=True)

@@ -52,6 +52,8 @@ def simulate(  # noqa: PLR0913  (the options are the interface)
     steps = _steps(files)
     until_s = _until(until)
     settings = None if no_queueing else read_config(config)
+    if dump is not None:
+        _opened(dump).close()  # not after an hour's work
     with _lines(events) as write_line:
         started = system_clock().monotonic()
         report = _run(steps, Run(seed, until_s, settings), write_line)
