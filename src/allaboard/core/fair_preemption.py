@@ -23,7 +23,6 @@ from allaboard.core.preemption import (
     Victim,
     exceeds_own,
     find_candidates_in,
-    spare,
 )
 from allaboard.core.quota import NOTHING, Charges, Node, available
 from allaboard.core.sharing import NO_SHARE, Share, share_of
@@ -45,8 +44,7 @@ def find_fair_victims(
         charges.charge(newcomer.node, newcomer.needs)
         if not any(search.run(s, is_second=n > 0) for n, s in enumerate(strategies)):
             return ()
-        charges.release(newcomer.node, newcomer.needs)
-        return spare(newcomer, search.taken, charges, borrow=True)
+        return search.needed(strategies)
 
 
 def _keeps_within_own(newcomer: Newcomer) -> bool:
@@ -88,8 +86,44 @@ class _Search:
                 self._closed[leaf] = None
             if chosen is not None:
                 self._take(chosen)
-                if all(available(self.newcomer.node, k) >= 0 for k in self.newcomer.needs):
+                if self._fits():
                     return True
+
+    def needed(self, strategies: Sequence[FairStrategy]) -> tuple[Victim, ...]:
+        """Give back, last taken first, whom the newcomer can do without and still be fair."""
+        # Kueue differs: giving back one of the own queue makes the newcomer's share larger, which
+        # may make others unfair victims, and two workloads displace one another for ever (#14543).
+        kept = list(self.taken)
+        for candidate in reversed(self.taken[:-1]):
+            self.charges.charge(candidate.running.node, candidate.running.usage)
+            kept.remove(candidate)
+            self._shares.clear()
+            is_own = candidate.running.node is self.newcomer.node
+            if self._fits() and (not is_own or self._are_fair(kept, strategies)):
+                continue
+            self.charges.release(candidate.running.node, candidate.running.usage)
+            kept.append(candidate)
+        return tuple(Victim(c.running, c.because) for c in self.taken if c in kept)
+
+    def _are_fair(self, kept: Sequence[Candidate], strategies: Sequence[FairStrategy]) -> bool:
+        by_shares = [c for c in kept if c.because is Because.FAIR_SHARING]
+        return all(self._is_fair_to(c, strategies) for c in by_shares)
+
+    def _is_fair_to(self, victim: Candidate, strategies: Sequence[FairStrategy]) -> bool:
+        """With everybody else gone: would it still be taken?"""
+        mine, theirs = below_common_ancestor(self.newcomer.node, victim.running.node)
+        after = share_of(mine)
+        if "LessThanOrEqualToFinalShare" in strategies and after <= share_of(theirs):
+            return True
+        if "LessThanInitialShare" not in strategies:
+            return False
+        with self.charges.trial():
+            self.charges.charge(victim.running.node, victim.running.usage)
+            return after < share_of(theirs)
+
+    def _fits(self) -> bool:
+        node = self.newcomer.node
+        return all(available(node, k) >= 0 for k, n in self.newcomer.needs.items() if n)
 
     def _take(self, chosen: Candidate) -> None:
         self.charges.release(chosen.running.node, chosen.running.usage)
