@@ -124,6 +124,21 @@ def test_the_nearer_flavor_counts_where_there_are_two() -> None:
     play(scene)
 
 
+def test_a_single_pod_hears_how_little_would_do_on_a_flavor_that_takes_it() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.create(
+            ResourceFlavor, "g", {"nodeTaints": [{"key": "t", "effect": "NoSchedule"}]}
+        )
+        await stage.queue("a", "1", resourceGroups=[group({"f": "4", "g": "9"})])
+        await stage.submit("one", "a", "2500m")
+        await stage.submit("two", "a", "3")
+        lower = next(r for r in (await stage.why("two"))["remedies"]
+                     if r["remedy"] == "LowerRequest")  # fmt: skip
+        assert "at most 1500m cpu in all instead of 3;" in lower["message"]
+
+    play(scene)
+
+
 def test_more_than_there_ever_is() -> None:
     async def scene(stage: Stage) -> None:
         await stage.queue("a", "4")

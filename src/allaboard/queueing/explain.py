@@ -68,6 +68,9 @@ DEACTIVATED_BECAUSE = {
 }
 
 
+Rank = tuple[float, Order]  # what its LocalQueue consumed, where that counts; then the order
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     ledger: Ledger
@@ -111,42 +114,40 @@ def waiting_in(ledger: Ledger, queue: str) -> list[Entry]:
     state = ledger.queues.get(queue)
     if state is None:
         return []
-    return sorted(_waiting(ledger, state), key=_rank(state))
+    line = sorted(_waiting(ledger, state), key=lambda pair: pair[0])
+    return [ledger.entries[workload.uid] for _, workload in line]
 
 
 def position_of(ledger: Ledger, entry: Entry) -> Position | None:
     state = ledger.queues.get(entry.queue)
     if state is None:
         return None
-    rank, uid, local = _rank(state), entry.workload.uid, entry.workload.local_queue_key
-    own = rank(entry)
+    uid, local = entry.workload.uid, entry.workload.local_queue_key
+    own = next((rank for rank, w in _waiting(ledger, state) if w.uid == uid), None)
+    if own is None:
+        return None
     pending = before = before_locally = 0
-    found = False
-    for other in _waiting(ledger, state):
+    for rank, workload in _waiting(ledger, state):
         pending += 1
-        found = found or other.workload.uid == uid
-        if rank(other) < own:
+        if rank < own:
             before += 1
-            before_locally += other.workload.local_queue_key == local
-    return Position(before, before_locally, pending) if found else None
+            before_locally += workload.local_queue_key == local
+    return Position(before, before_locally, pending)
 
 
-def _waiting(ledger: Ledger, state: QueueState) -> Iterator[Entry]:
-    """In line, holding on for what it preempted, or in backoff."""
-    for bucket in state.pending.buckets.values():
-        for uid in bucket.members:
-            yield ledger.entries[uid]
-    yield from state.holders.values()
-    for uid in ledger.backoffs:
-        if ledger.entries[uid].queue == state.config.name:
-            yield ledger.entries[uid]
-
-
-def _rank(state: QueueState) -> Callable[[Entry], tuple[float, Order]]:
+def _waiting(ledger: Ledger, state: QueueState) -> Iterator[tuple[Rank, Workload]]:
+    """In line, holding on for what it preempted, or in backoff; each with its rank."""
     load = state.pending.load
-    if load is None:
-        return lambda e: (0.0, order_of(e.workload))
-    return lambda e: (load(e.workload.local_queue_key), order_of(e.workload))
+    for bucket in state.pending.buckets.values():
+        heavy = load(bucket.local_queue) if load is not None else 0.0
+        for order, workload in bucket.members.values():
+            yield (heavy, order), workload
+    paused = (ledger.entries[uid] for uid in ledger.backoffs)
+    others = (e for e in paused if e.queue == state.config.name)
+    for entry in (*state.holders.values(), *others):
+        workload = entry.workload
+        heavy = load(workload.local_queue_key) if load is not None else 0.0
+        yield (heavy, order_of(workload)), workload
 
 
 # The questions

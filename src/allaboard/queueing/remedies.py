@@ -11,6 +11,7 @@ from allaboard.api.times import format_time
 from allaboard.clock import Instant
 from allaboard.core.flavors import Market, Mode, Proposal, propose
 from allaboard.core.ledger import Ledger
+from allaboard.core.matching import check_flavor
 from allaboard.core.nominating import (
     find_victims_for,
     needed_pods,
@@ -21,7 +22,7 @@ from allaboard.core.preemption import Running
 from allaboard.core.quota import available, potential
 from allaboard.core.reasons import ExceedsMaximum
 from allaboard.core.state import Entry, QueueState
-from allaboard.core.values import FlavorResource, PodSet
+from allaboard.core.values import FlavorResource, PodSet, ResourceGroup
 from allaboard.queueing.explanation import Advice, Holder, Remedy, Viewer, amounts, listed
 from allaboard.queueing.translate import render_amount
 
@@ -94,6 +95,7 @@ class Remedies:
     def __init__(self, ledger: Ledger, entry: Entry, state: QueueState, viewer: Viewer) -> None:
         self._ledger, self._entry, self._state = ledger, entry, state
         self._viewer = viewer
+        self._found: dict[tuple[FlavorResource, ...], list[Running]] = {}
 
     def holders(self, missing: Mapping[FlavorResource, int]) -> tuple[Holder, ...]:
         """Those whose going would help, the largest first; unnamed ones are added up."""
@@ -204,15 +206,22 @@ class Remedies:
 
     def _helpful(self, missing: Mapping[FlavorResource, int]) -> list[Running]:
         """Whose going would leave more of it for this queue."""
+        keys = tuple(missing)
+        if keys not in self._found:
+            self._found[keys] = self._search(keys)
+        return self._found[keys]
+
+    def _search(self, keys: tuple[FlavorResource, ...]) -> list[Running]:
         charges, node = self._ledger.forest.charges, self._state.node
-        before = {key: available(node, key) for key in missing}
+        before = {key: available(node, key) for key in keys}
         found = []
         for leaf in node.root.leaves():
             for other in self._ledger.residents(leaf):
-                if not any(other.usage.get(key) for key in missing):
+                held = {key: other.usage[key] for key in keys if other.usage.get(key)}
+                if not held:
                     continue
                 with charges.trial():
-                    charges.release(other.node, other.usage)
+                    charges.release(other.node, held)
                     if any(available(node, key) > had for key, had in before.items()):
                         found.append(other)
         return found
@@ -245,11 +254,11 @@ class Remedies:
             for resource, amount in one.requests.items():
                 asked[resource] = asked.get(resource, 0) + amount * one.count
         for group in self._state.config.groups:
-            for flavor in group.flavors:
+            for flavor in self._possible(group, pods):
                 found = {}
                 for resource in group.resources:
                     if resource in asked:
-                        key = FlavorResource(flavor.flavor, resource)
+                        key = FlavorResource(flavor, resource)
                         room = self._room(key, enough)
                         found[resource] = (min(room, asked[resource]), asked[resource])
                 if found and all(room > 0 for room, _ in found.values()):
@@ -261,6 +270,17 @@ class Remedies:
                 for r, (room, whole) in sorted(shrunk.items())
             )
             yield Advice(Remedy.LOWER_REQUEST, f"ask for at most {words}; {why}")
+
+    def _possible(self, group: ResourceGroup, pods: Sequence[PodSet]) -> list[str]:
+        """The group's flavors on whose nodes all these pods may run."""
+        known = self._ledger.flavors
+        there = [known[f.flavor] for f in group.flavors if f.flavor in known]
+        keys = {label: None for flavor in there for label in flavor.labels}
+        return [
+            flavor.name
+            for flavor in there
+            if not any(check_flavor(one, flavor, keys) for one in pods)
+        ]
 
     def _room(self, key: FlavorResource, enough: Mode) -> int:
         return (available if enough is Mode.FIT else potential)(self._state.node, key)

@@ -108,14 +108,16 @@ class Visibility:
                 details={"name": name, "group": GROUP, "kind": plural},
             )
 
-    async def _visible(self, user: Json, namespaces: Iterable[str]) -> Callable[[str], bool]:
+    async def _visible(
+        self, user: Json, namespaces: Callable[[], Iterable[str]]
+    ) -> Callable[[str], bool]:
         """Whose workloads this user could list; one question where he may list them all."""
         listing = {"verb": "list", "group": KUEUE, "resource": "workloads"}
         if await self._access(user, listing):
             return lambda _: True
         seen = {
             namespace
-            for namespace in sorted(dict.fromkeys(namespaces))
+            for namespace in sorted(dict.fromkeys(namespaces()))
             if await self._access(user, {**listing, "namespace": namespace})
         }
         return seen.__contains__
@@ -127,7 +129,7 @@ class Visibility:
         if obj is None:
             raise _absent("workloads", key.name)
         entry = self._ledger.entries.get(obj["metadata"]["uid"])
-        sees = await self._visible(user, self._neighbours(entry))
+        sees = await self._visible(user, lambda: self._neighbours(entry))
         # Nothing is awaited from here on: the ledger must not move under the trial.
         obj = self._find(key) or obj
         found = explain(self._ledger, typed(Workload, obj), Viewer(sees, self._name))
@@ -162,8 +164,9 @@ class Visibility:
     async def _pending(self, user: Json, key: Key, query: Mapping[str, str]) -> Json:
         limit, offset = _number(query, "limit", DEFAULT_LIMIT), _number(query, "offset", 0)
         queue = self._queue_behind(key)
-        line = waiting_in(self._ledger, queue)
-        sees = await self._visible(user, (e.workload.key.namespace for e in line))
+        sees = await self._visible(
+            user, lambda: [e.workload.key.namespace for e in waiting_in(self._ledger, queue)]
+        )
         line = waiting_in(self._ledger, queue)
         places: dict[LocalQueueKey, int] = {}
         items: list[Json] = []
