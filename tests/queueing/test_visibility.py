@@ -52,6 +52,19 @@ def test_the_one_whose_end_is_enough_is_named_before_two_that_are_needed_togethe
     play(scene)
 
 
+def test_a_sentence_names_five_at_the_most() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.queue("a", "7")
+        for number in range(7):
+            await stage.submit(f"w{number}", "a", "1")
+        await stage.submit("whole", "a", "7")
+        nearest = (await stage.why("whole"))["remedies"][0]
+        assert len(nearest["workloads"]) == 7
+        assert nearest["message"].endswith("default/w3 and 3 other workloads end")
+
+    play(scene)
+
+
 def test_who_must_end_by_a_known_time_is_the_nearest() -> None:
     async def scene(stage: Stage) -> None:
         await stage.queue("a", "2")

@@ -122,7 +122,7 @@ def position_of(ledger: Ledger, entry: Entry) -> Position | None:
     state = ledger.queues.get(entry.queue)
     if state is None:
         return None
-    uid, local = entry.workload.uid, entry.workload.local_queue_key
+    uid, (space, local) = entry.workload.uid, entry.workload.local_queue_key
     own = next((rank for rank, w in _waiting(ledger, state) if w.uid == uid), None)
     if own is None:
         return None
@@ -131,7 +131,7 @@ def position_of(ledger: Ledger, entry: Entry) -> Position | None:
         pending += 1
         if rank < own:
             before += 1
-            before_locally += workload.local_queue_key == local
+            before_locally += workload.local_queue == local and workload.key.namespace == space
     return Position(before, before_locally, pending)
 
 
@@ -320,10 +320,13 @@ def _is_behind(case: Case) -> Told | None:
     state = case.state
     if not state.is_strict or not (state.blocked or state.holders):
         return None
-    line = waiting_in(case.ledger, state.config.name)
-    first = next((e for e in line if e.workload.uid not in case.ledger.backoffs), None)
-    if first is None or first.workload.uid == case.workload.uid:
+    line = (
+        pair for pair in _waiting(case.ledger, state) if pair[1].uid not in case.ledger.backoffs
+    )
+    found = min(line, key=lambda pair: pair[0], default=None)
+    if found is None or found[1].uid == case.workload.uid:
         return None
+    first = case.ledger.entries[found[1].uid]
     name = case.viewer.name_of(first.workload)
     advice = [Advice(Remedy.WAIT, f"{name or 'the first in line'} must be admitted first",
                      (name,) if name else ())]  # fmt: skip

@@ -63,7 +63,7 @@ class Advice:
 class Holder:
     """Who has some of what is missing."""
 
-    name: str  # '' where the reader may not know
+    name: str  # '' for those whom the reader may not know and those too small to be named
     amounts: Mapping[FlavorResource, int]
     priority: int
     is_leaving: bool

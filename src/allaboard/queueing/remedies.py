@@ -27,6 +27,7 @@ from allaboard.queueing.explanation import Advice, Holder, Remedy, Viewer, amoun
 from allaboard.queueing.translate import render_amount
 
 MAX_HOLDERS = 20  # the largest are told
+MAX_NAMED = 5  # in one sentence
 MAX_TRIED = 1000  # residents whose going is tried one by one
 MAX_PRIORITIES = 20
 
@@ -74,11 +75,12 @@ def whom(found: Sequence[Running], viewer: Viewer) -> tuple[str, tuple[str, ...]
     """In words, and the names among them that the reader may know."""
     names = [viewer.name_of(other.workload) for other in found]
     known = tuple(name for name in names if name)
-    hidden = len(names) - len(known)
-    if not hidden:
-        return listed(known), known
-    others = "another workload" if hidden == 1 else f"{hidden} other workloads"
-    return listed([*known, others]), known
+    told = known if len(known) <= MAX_NAMED else known[: MAX_NAMED - 1]
+    others = len(names) - len(told)
+    if not others:
+        return listed(told), known
+    rest = "another workload" if others == 1 else f"{others} other workloads"
+    return listed([*told, rest]), known
 
 
 def _held(found: Iterable[Running], keys: Iterable[FlavorResource]) -> dict[FlavorResource, int]:
@@ -98,22 +100,28 @@ class Remedies:
         self._found: dict[tuple[FlavorResource, ...], list[Running]] = {}
 
     def holders(self, missing: Mapping[FlavorResource, int]) -> tuple[Holder, ...]:
-        """Those whose going would help, the largest first; unnamed ones are added up."""
-        named: list[Holder] = []
-        hidden: dict[FlavorResource, int] = {}
-        is_leaving = True
-        for other in self._helpful(missing):
-            held = {key: other.usage[key] for key in missing if other.usage.get(key)}
-            name = self._viewer.name_of(other.workload)
-            if name:
-                named.append(Holder(name, held, other.workload.priority, other.evicting))
-                continue
-            is_leaving = is_leaving and other.evicting
-            for key, amount in held.items():
-                hidden[key] = hidden.get(key, 0) + amount
-        named.sort(key=lambda holder: (-sum(holder.amounts.values()), holder.name))
-        rest = (Holder("", hidden, 0, is_leaving),) if hidden else ()
-        return (*named[:MAX_HOLDERS], *rest)
+        """Those whose going would help, the largest first; those without a name are added up."""
+
+        def size(other: Running) -> tuple[object, ...]:
+            return (-sum(other.usage.get(key, 0) for key in missing), other.workload.key)
+
+        line = sorted(self._helpful(missing), key=size)
+        known = [other for other in line if self._viewer.sees(other.workload.key.namespace)]
+        named = known[:MAX_HOLDERS]
+        rest = [other for other in line if other not in named]
+        found = [
+            Holder(
+                self._viewer.name_of(other.workload),
+                {key: n for key, n in _held([other], missing).items() if n},
+                other.workload.priority,
+                other.evicting,
+            )
+            for other in named
+        ]
+        if rest:
+            held = {key: n for key, n in _held(rest, missing).items() if n}
+            found.append(Holder("", held, 0, all(other.evicting for other in rest)))
+        return tuple(found)
 
     def for_shortage(self, options: Iterable[Proposal]) -> Iterator[Advice]:
         """It could fit, but not now."""

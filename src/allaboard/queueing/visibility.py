@@ -16,7 +16,7 @@ from allaboard.api.kueue.types.shared import GROUP as KUEUE
 from allaboard.api.kueue.types.workloads import Workload
 from allaboard.api.meta import Json, Key
 from allaboard.api.times import format_time
-from allaboard.api.types.model import controller_of, typed
+from allaboard.api.types.model import typed
 from allaboard.core import values as core
 from allaboard.core.ledger import Entry, Ledger
 from allaboard.core.values import LocalQueueKey
@@ -155,9 +155,10 @@ class Visibility:
     def _name(self, workload: core.Workload) -> str:
         """By the job people know, where there is one."""
         key = Key(workload.key.namespace, workload.key.name)
-        obj = self._find(key)
-        owner = controller_of(typed(Workload, obj).metadata) if obj is not None else None
-        return f"{key.namespace}/{owner.name if owner is not None else key.name}"
+        meta = (self._find(key) or {}).get("metadata") or {}
+        owners = meta.get("ownerReferences") or ()
+        name = next((str(o["name"]) for o in owners if o.get("controller")), key.name)
+        return f"{key.namespace}/{name}"
 
     # Lines
 
