@@ -96,6 +96,51 @@ def test_pods_not_needed_again_are_neither_asked_for_nor_charged_twice() -> None
     assert desk.ledger.forest.usage()["a"] == {("f", "cpu"): 1}
 
 
+# Limits and waking
+
+
+def test_nobody_borrows_more_than_its_limit_or_than_others_lend() -> None:
+    desk = Desk()
+    desk.queue("a", 2, groups=(cpu_group(2, borrowing=1),))
+    desk.queue("b", 4, groups=(cpu_group(4, lending=2),))
+    desk.queue("c", 0)
+    desk.submit("own", "a", cpu=2)
+    desk.run()
+    desk.submit("too-much", "a", cpu=2)
+    desk.submit("enough", "a", cpu=1, queued_at=5.0)
+    desk.run()
+    desk.submit("beyond", "c", cpu=2)
+    desk.submit("lent", "c", cpu=1, queued_at=9.0)
+    desk.run()
+    assert desk.admitted() == ["enough", "lent", "own"]
+
+
+def test_a_release_that_is_not_enough_may_open_a_way_to_preempt() -> None:
+    desk = Desk()
+    desk.queue("a", 4, cohort="", preemption=RECLAIM)
+    desk.submit("low", "a", cpu=1)
+    desk.submit("high", "a", cpu=3, priority=5)
+    desk.run()
+    desk.submit("mid", "a", cpu=4, priority=3)
+    assert not any(isinstance(d, Evict) for d in desk.run())
+    desk.finish("high")
+    assert [d.workload.key.name for d in desk.run() if isinstance(d, Evict)] == ["low"]
+
+
+def test_an_admission_that_makes_a_queue_borrow_may_open_a_way_to_reclaim() -> None:
+    desk = Desk()
+    desk.queue("a", 3, preemption=PreemptionPolicy("Never", "LowerPriority"))
+    desk.queue("b", 4)
+    desk.queue("c", 0)
+    desk.submit("high", "c", cpu=2, priority=9)
+    desk.submit("b1", "b", cpu=3)
+    desk.run()
+    desk.submit("owner", "a", cpu=3, priority=5)
+    assert not any(isinstance(d, Evict) for d in desk.run())
+    desk.submit("b2", "b", cpu=2)
+    assert [d.workload.key.name for d in desk.run() if isinstance(d, Evict)] == ["b1"]
+
+
 # Hierarchy
 
 

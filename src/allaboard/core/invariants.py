@@ -5,7 +5,7 @@ says where.
 """
 
 from allaboard.core.ledger import Entry, Ledger
-from allaboard.core.quota import Node, available
+from allaboard.core.quota import Node
 from allaboard.core.values import FlavorResource
 
 
@@ -25,10 +25,16 @@ def check(ledger: Ledger) -> None:
 def check_reserved_fits(ledger: Ledger, uid: str) -> None:
     """A reservation just made is within nominal plus what may be borrowed, at every level."""
     entry = ledger.entries[uid]
-    node = ledger.forest.node(entry.queue)
-    for key, amount in entry.charged.items():
-        if amount and available(node, key) < 0:
-            raise Broken(f"{entry.workload.key} was admitted beyond {entry.queue}'s limit of {key}")
+    for key in [key for key, amount in entry.charged.items() if amount]:
+        for node in ledger.forest.node(entry.queue).path():
+            cell = node.cells[key]
+            if cell.usage <= cell.local:
+                break  # nothing of it reaches the parent
+            limit = 0 if node.parent is None else cell.borrowing
+            if limit is not None and cell.usage > cell.subtree + limit:
+                raise Broken(
+                    f"{entry.workload.key} was admitted beyond {node.name}'s limit of {key}"
+                )
 
 
 def _places(ledger: Ledger, uid: str) -> list[str]:
