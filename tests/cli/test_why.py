@@ -17,7 +17,7 @@ from allaboard.api.meta import Json
 from allaboard.cli.connection import Connection
 from allaboard.cli.failures import Failure
 from allaboard.cli.main import main
-from allaboard.cli.why import ask, find_subject, render_answer
+from allaboard.cli.why import ask, find_subject, harmless, render_answer
 from allaboard.client.discovery import Discovery
 from allaboard.queueing.config import Settings
 from allaboard.sim.loop import run_virtual
@@ -152,6 +152,10 @@ def test_without_the_endpoint_the_conditions_speak() -> None:
     lines = asked([*queues("1"), job("big", 2)], "big", endpoint=False)
     assert "maximum capacity" in lines[0]
     assert lines[-1] == "(read from its conditions: this cluster has no visibility endpoint)"
+
+
+def test_a_message_cannot_command_the_terminal() -> None:
+    assert harmless("née \x1b[2Jgone\nnext") == "née ?[2Jgone?next"
 
 
 def test_a_job_without_a_queue_is_not_queued() -> None:

@@ -49,7 +49,8 @@ def why(name: str, output: str | None, **cluster: str | None) -> None:
         if output == "json":
             click.echo(write_pretty_json(told).decode().rstrip("\n"))
         else:
-            click.echo("\n".join(render_answer(f"{subject.namespace}/{last}", told)))
+            lines = render_answer(f"{subject.namespace}/{last}", told)
+            click.echo("\n".join(harmless(line) for line in lines))
 
     connected(main, **cluster)
 
@@ -169,6 +170,11 @@ async def _pods(connection: Connection, subject: Subject) -> Json:
 # In words
 
 
+def harmless(line: str) -> str:
+    """Messages come from others: whatever a terminal might obey is shown as a question mark."""
+    return "".join(c if c.isprintable() else "?" for c in line)
+
+
 def render_answer(name: str, told: Json) -> Iterator[str]:
     yield f"{name}: {told['summary']}"
     remedies = told.get("remedies") or []
@@ -235,7 +241,8 @@ def queue(
         if output == "json":
             click.echo(write_pretty_json({"items": items}).decode().rstrip("\n"))
         elif items:
-            click.echo("\n".join(render_line(items, connection.now())))
+            lines = render_line(items, connection.now())
+            click.echo("\n".join(harmless(line) for line in lines))
         else:
             click.echo("Nobody waits.")
 
