@@ -34,16 +34,18 @@ class Cut:
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
         self.writes: list[str] = []
+        self.bodies: list[Any] = []
         self.at = -1
         self.how = ""
         self.dead = asyncio.Event()
 
     async def request(self, request: Request) -> Response:
-        if request.method == "GET" or request.path.endswith("/events"):
+        if request.method == "GET" or "/events" in request.path:
             return await self._inner.request(request)
         if self.dead.is_set():
             raise Timeout("this controller is dead")
         self.writes.append(f"{request.method} {request.path}")
+        self.bodies.append(request.body)
         if len(self.writes) - 1 != self.at:
             return await self._inner.request(request)
         self.dead.set()

@@ -409,3 +409,65 @@ def test_a_namespace_with_running_jobs_and_groups_can_be_deleted() -> None:
         assert await stage.client.find(Namespace.KIND, "team") is None
 
     play(scene)
+
+
+def test_every_change_says_which_version_and_every_deletion_which_object_is_meant() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.job(run_for="600s", parallelism=3)
+        await stage.client.create(a_pod("p", run_for="600s"), Pod.KIND, NS)
+        await asyncio.sleep(1)
+        for workload in await stage.workloads():
+            await stage.admit(workload)
+        await asyncio.sleep(10)
+        await stage.client.patch(Job.KIND, "train", NS, {"spec": {"parallelism": 2}})
+        for workload in await stage.workloads():
+            if workload["metadata"]["name"].startswith("pod-"):
+                await stage.say(workload, Say("Evicted", "True", "Preempted", "make room"))
+        await asyncio.sleep(60)
+        sent = list(zip(stage.cut.writes, stage.cut.bodies, strict=True))
+        deletions = [body for line, body in sent if line.startswith("DELETE")]
+        changes = [body for line, body in sent if line.startswith("PATCH")]
+        assert len(deletions) == 2 and all(b["preconditions"]["uid"] for b in deletions)
+        assert len(changes) > 5 and all(b["metadata"]["resourceVersion"] for b in changes)
+
+    play(scene)
+
+
+def test_quota_taken_away_without_a_word_stops_the_job_and_restores_it() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.job(run_for="600s")
+        await asyncio.sleep(1)
+        before = await stage.get(Job.KIND, "train")
+        await stage.admit()
+        await asyncio.sleep(10)
+        gone = [Say("QuotaReserved", "False", "OnHold", ""), Say("Admitted", "False", "OnHold", "")]
+        await stage.say(await stage.workload(), *gone, admission=None)
+        await asyncio.sleep(60)
+        after = await stage.get(Job.KIND, "train")
+        assert after["spec"] == before["spec"]
+        assert after["metadata"].get("annotations") == before["metadata"].get("annotations")
+        template = (await stage.workload())["spec"]["podSets"][0]["template"]
+        assert template == before["spec"]["template"]
+
+    play(scene)
+
+
+def test_a_job_that_is_a_mere_owner_of_anothers_workload_is_not_started_by_it() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.job("a")
+        await asyncio.sleep(1)
+        first = await stage.workload()
+        other = await stage.job("b")
+        claim = {
+            "apiVersion": "batch/v1", "kind": "Job", "name": "b", "uid": other["metadata"]["uid"],
+        }  # fmt: skip
+        owners = [*first["metadata"]["ownerReferences"], claim]
+        body = {"metadata": {"ownerReferences": owners}}
+        await stage.client.patch(Workload.KIND, first["metadata"]["name"], NS, body)
+        await stage.admit(await stage.get(Workload.KIND, first["metadata"]["name"]))
+        await asyncio.sleep(5)
+        assert len(await stage.workloads()) == 2
+        jobs = [await stage.get(Job.KIND, name) for name in ("a", "b")]
+        assert [job["spec"]["suspend"] for job in jobs] == [False, True]
+
+    play(scene)

@@ -234,6 +234,23 @@ def test_a_job_is_ready_when_its_places_are_filled(spec: Json, status: Json, rea
     assert JOBS.is_ready(found) is ready
 
 
+SUSPENDED = [{"type": "Suspended", "status": "True"}]
+
+
+@pytest.mark.parametrize(
+    ("status", "active"),
+    [
+        pytest.param({}, False, id="never started"),
+        pytest.param({"active": 1}, True, id="runs"),
+        pytest.param({"terminating": 1, "conditions": SUSPENDED}, True, id="terminates"),
+        pytest.param({"startTime": "t"}, True, id="the Job controller has not seen the stop"),
+        pytest.param({"startTime": "t", "conditions": SUSPENDED}, False, id="it has seen it"),
+    ],
+)
+def test_a_job_is_active_until_nothing_of_it_can_run(status: Json, active: bool) -> None:
+    assert JOBS.is_active(subject({**a_job(), "status": status})) is active
+
+
 @pytest.mark.parametrize(
     ("spec", "succeeded", "spare"),
     [
