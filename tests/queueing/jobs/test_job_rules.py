@@ -178,3 +178,12 @@ def test_a_group_needs_a_sensible_size(count: str | None) -> None:
     pod = changed(MEMBER, None, {names.POD_GROUP_TOTAL_COUNT: count})
     (error,) = check_new_pod(pod)
     assert names.POD_GROUP_TOTAL_COUNT in error.field
+
+
+def test_finalizers_can_be_removed_from_whatever_was_let_in_before() -> None:
+    job = a_job(queue="Not A Name")
+    held = {**job, "metadata": {**job["metadata"], "finalizers": ["x"]}}
+    assert check_job_change(job, held) == []
+    pod = changed(MEMBER, None, {names.POD_GROUP_TOTAL_COUNT: "x"})
+    free = {**pod, "metadata": {**pod["metadata"], "finalizers": []}}
+    assert check_pod_change(free, pod) == []

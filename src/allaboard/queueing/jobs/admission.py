@@ -94,7 +94,7 @@ def check_job_change(
     job: Json, old: Json, *, is_admitted: bool = False, by_controller: bool = False
 ) -> list[FieldError]:
     """`is_admitted`: its Workload holds quota, whatever the Job itself says of `suspend`."""
-    if by_controller:
+    if by_controller or _only_leaves(job, old):
         return []
     errors = _names(job) + _partial(job)
     held = is_admitted or not (job["spec"].get("suspend") and old["spec"].get("suspend"))
@@ -187,7 +187,7 @@ def check_new_pod(pod: Json) -> list[FieldError]:
 
 def check_pod_change(pod: Json, old: Json, *, by_controller: bool = False) -> list[FieldError]:
     """A member stays one, and a managed pod stays managed; a gate falls by our hand alone."""
-    if by_controller:
+    if by_controller or _only_leaves(pod, old):
         return []
     if labels_of(old).get(names.MANAGED) != "true":
         # Nobody else's pod becomes ours afterwards: it would escape the gate.
@@ -227,6 +227,16 @@ def _group(pod: Json) -> list[FieldError]:
         at = f"{_ANNOTATIONS}[{names.POD_GROUP_RETRIABLE}]"
         errors.append(bad_value(at, retriable, 'must be "true" or "false"'))
     return errors
+
+
+def _only_leaves(obj: Json, old: Json) -> bool:
+    """Whether nothing changes that a rule is about, such as when a finalizer is removed.
+
+    Whoever removes finalizers must not be held up by what was wrong before, or a namespace could
+    not go.
+    """
+    same = labels_of(obj) == labels_of(old) and annotations_of(obj) == annotations_of(old)
+    return bool(same and obj.get("spec") == old.get("spec"))
 
 
 # Reserved keys
