@@ -234,6 +234,11 @@ def released_while_a_pod_is_there(log: Log) -> None:
     log.put(said(workload(), "Evicted", false="QuotaReserved Admitted"))
 
 
+def evicted_while_waiting(log: Log) -> None:
+    log.put(workload(), "ADDED")
+    log.put(said(workload(), "Evicted"))
+
+
 def before_its_time(log: Log) -> None:
     later = {"requeueAt": f"{START}9:00Z"}
     log.put(said(workload(), requeueState=later), "ADDED")
@@ -289,6 +294,7 @@ BROKEN: list[tuple[Callable[[Log], None], str]] = [
     (deactivated_admitted, "S10"),
     (released_too_early, "two-phase"),
     (released_while_a_pod_is_there, "two-phase"),
+    (evicted_while_waiting, "two-phase"),
     (before_its_time, "S11"),
     (overtaken, "S14"),
     (overtaken_by_lower_priority, "S14"),

@@ -33,6 +33,7 @@ from allaboard.core.decisions import (
 from allaboard.core.ledger import Ledger
 from allaboard.core.values import LocalQueueKey
 from allaboard.queueing import decided, messages, translate
+from allaboard.queueing.conditions import find
 from allaboard.queueing.outbox import Intent, Outbox
 from allaboard.runtime.informer import Informer
 from allaboard.runtime.manager import Manager
@@ -148,6 +149,14 @@ class AdmissionScheduler:
             obj = self._workloads.get(key)
             if obj is None or obj["metadata"]["uid"] != uid:
                 return  # gone meanwhile; the ledger heard of it
+            if isinstance(decision, Evict | Unreserve) and not _holds_quota(obj):
+                obj = await self._client.find(Workload.KIND, key.name, key.namespace)
+                if obj is None or obj["metadata"]["uid"] != uid:
+                    return
+                if not _holds_quota(obj):  # its reservation was overtaken before it was written
+                    self.ledger.refuse(uid)
+                    self._news.set()
+                    return
             await self._write(decision, obj)
 
         def refused(error: ApiError) -> None:
@@ -231,3 +240,8 @@ class AdmissionScheduler:
 
 def _begins_to_leave(old: Object, new: Object) -> bool:
     return old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
+
+
+def _holds_quota(obj: Json) -> bool:
+    reserved = find((obj.get("status") or {}).get("conditions") or [], reasons.QUOTA_RESERVED)
+    return reserved is not None and reserved.get("status") == "True"

@@ -217,13 +217,13 @@ def no_overtaking(commit: Commit, objects: Objects) -> Found:
     """S14: in a StrictFIFO queue nobody of equal shape is overtaken."""
     if not reservation_appears(commit):
         return
-    queue = objects.by_kind["ClusterQueue"].get(("", reading.queue_of(commit.obj)))
-    if queue is None or queue["spec"].get("queueingStrategy") != "StrictFIFO":
+    name = reading.queue_of(commit.obj)
+    specs = [quotas.queues.get(name) or {} for quotas in objects.lately(commit.at_s)]
+    if any(spec.get("queueingStrategy") != "StrictFIFO" for spec in specs):
         return
     for other in objects.by_kind["Workload"].values():
         if _waits_before(other, commit) and reading.same_shape(other, commit.obj):
-            name = other["metadata"]["name"]
-            yield commit.breaks("S14", f"{name} first", "overtaken")
+            yield commit.breaks("S14", f"{other['metadata']['name']} first", "overtaken")
 
 
 def _waits_before(other: Json, commit: Commit) -> bool:
@@ -264,6 +264,15 @@ def not_preempted_twice_for_one(commit: Commit, objects: Objects) -> Found:
         yield commit.breaks("L2", f"one preemption for {for_whom}", "a second one")
 
 
+def evicted_from_something(commit: Commit, objects: Objects) -> Found:
+    """`two-phase`: only who holds quota is evicted; one who waits has nothing to give back."""
+    if commit.kind != "Workload" or commit.is_gone or commit.old is None:
+        return
+    begins = reading.holds(commit.obj, "Evicted") and not reading.holds(commit.old, "Evicted")
+    if begins and not reading.holds(commit.old, "QuotaReserved"):
+        yield commit.breaks("two-phase", "eviction of one that holds quota", "no reservation")
+
+
 RULES = (
     within_quota,
     charged_in_full,
@@ -274,6 +283,7 @@ RULES = (
     one_workload_a_job,
     an_end_is_an_end,
     released_when_still,
+    evicted_from_something,
     not_before_its_time,
     no_overtaking,
     not_preempted_twice_for_one,
