@@ -69,11 +69,13 @@ class _Search:
     _begin: dict[Node, int] = field(default_factory=dict)  # those before were refused
     _closed: dict[Node, None] = field(default_factory=dict)
     _shares: dict[Node, Share] = field(default_factory=dict)
-    _is_second: bool = False
+    _ranked: dict[Node, list[Node]] = field(default_factory=dict)
+    _mine: list[Node] = field(default_factory=list)  # the newcomer's way up
 
     def run(self, strategy: FairStrategy, is_second: bool) -> bool:
         """Whether the newcomer fits in the end. What was taken stays taken."""
-        self._is_second = is_second
+        self._mine = list(self.newcomer.node.path())
+        self._ranked.clear()
         self._closed.clear()
         self._begin.clear()
         root = self.newcomer.node.root
@@ -130,6 +132,7 @@ class _Search:
         self.taken.append(chosen)
         for node in chosen.running.node.path():
             self._shares.pop(node, None)
+            self._ranked.pop(node, None)
 
     def _choose(self, leaf: Node, strategy: FairStrategy) -> Candidate | None:
         """The first of one ClusterQueue's line that may be taken."""
@@ -178,25 +181,34 @@ class _Search:
         """The ClusterQueue to take from next: down the highest shares, names break ties."""
         if not node.is_cohort:
             return node if node not in self._closed else None
-        mine = dict.fromkeys(self.newcomer.node.path())
-        ranked = [
-            (self._share(child), name, child)
-            for name, child in node.children.items()
-            if child not in self._closed and (child in mine or self._may_give(child))
-        ]
+        ranked = self._ranked.get(node)
+        if ranked is None:
+            ranked = self._ranked[node] = self._rank(node)
         while ranked:
-            best = max(ranked, key=lambda one: (one[0], one[1]))
-            leaf = self._highest(best[2])
+            leaf = self._highest(ranked[-1])
             if leaf is not None:
                 return leaf
-            ranked.remove(best)
+            ranked.pop()
         return None
+
+    def _rank(self, cohort: Node) -> list[Node]:
+        """Children from whom something may be had, the highest share last."""
+        mine = next((node for node in self._mine if node.parent is cohort), None)
+        found = []
+        for name, child in cohort.children.items():
+            share = self._share(child)
+            # Below the common ancestor nobody with less than the newcomer's side gives anything.
+            is_asked = mine is None or self.takes_back or self._share(mine) <= share
+            if child is mine or (is_asked and share > NO_SHARE and self._may_give(child)):
+                found.append((share, name, child))
+        found.sort(key=lambda one: one[:2])
+        return [child for _, _, child in found]
 
     def _may_give(self, child: Node) -> bool:
         """Who stays within its own gives nothing; nor does anybody if it is not to be asked."""
         if self.newcomer.policy.reclaim_within_cohort == "Never":
             return False
-        return exceeds_own(child, self.newcomer.short) and self._share(child) > NO_SHARE
+        return exceeds_own(child, self.newcomer.short)
 
 
 def below_common_ancestor(mine: Node, theirs: Node) -> tuple[Node, Node]:

@@ -9,6 +9,7 @@ counting what those before it would take. Same rules as Kueue's flavorassigner.g
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from allaboard.core.matching import check_flavor
 from allaboard.core.quota import Node, available, borrowing_height, potential
@@ -48,8 +49,7 @@ class Mode(IntEnum):
         return self in (Mode.NO_CANDIDATES, Mode.PREEMPT, Mode.RECLAIM)
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(NamedTuple):
     """One flavor for one resource group: mode and how high it borrows."""
 
     mode: Mode
@@ -137,9 +137,10 @@ class _Search:
             self._height = max(self._height, judged.height)
             if flavor is not None:
                 chosen |= dict.fromkeys(needed, flavor)
-        uncovered = [NotCovered(r) for r in sorted(wanted) if r not in self._covered()]
-        if uncovered:
-            mode, reasons = Mode.NO_FIT, [*reasons, *uncovered]
+        if len(chosen) < len(wanted):
+            uncovered = [NotCovered(r) for r in sorted(wanted) if r not in self._covered()]
+            if uncovered:
+                mode, reasons = Mode.NO_FIT, [*reasons, *uncovered]
         self._take(together, counted, chosen, mode, reasons)
 
     def _covered(self) -> dict[str, None]:
@@ -172,12 +173,9 @@ class _Search:
         self, together: list[PodSet], number: int, group: ResourceGroup, needed: dict[str, int]
     ) -> tuple[str | None, Judged]:
         market = self._market
-        keys = {
-            label: None
-            for quotas in group.flavors
-            if quotas.flavor in market.flavors
-            for label in market.flavors[quotas.flavor].labels
-        }
+        keys: Mapping[str, None] = {}
+        if any(pods.selector or pods.affinity is not None for pods in together):
+            keys = _label_keys(group, market.flavors)
         slot = (together[0].name, number)
         first = self._resume.get(slot, 0)
         best: tuple[str, Judged] | None = None
@@ -260,6 +258,16 @@ class _Search:
             tuple(self._refused),
             self._next,
         )
+
+
+def _label_keys(group: ResourceGroup, flavors: Mapping[str, Flavor]) -> dict[str, None]:
+    """The labels that flavors of this group speak of."""
+    return {
+        label: None
+        for quotas in group.flavors
+        if quotas.flavor in flavors
+        for label in flavors[quotas.flavor].labels
+    }
 
 
 def _counted(pods: PodSet, queue: ClusterQueue) -> dict[str, int]:

@@ -98,10 +98,12 @@ class Charges:
                 cell = node.cells[key] = Cell()
             if self._journal is not None:
                 self._journal.append((cell, cell.usage))
-            before = cell.above
-            cell.usage += amount
-            assert cell.usage >= 0, f"negative usage of {key} on {node.name}"
-            amount = cell.above - before
+            local, before = cell.local, cell.usage
+            after = cell.usage = before + amount
+            assert after >= 0, f"negative usage of {key} on {node.name}"
+            if before < local:
+                before = local
+            amount = (after if after > local else local) - before
             node = node.parent
 
     @contextmanager
@@ -126,9 +128,13 @@ def available(node: Node, key: FlavorResource) -> int:
     above = available(node.parent, key)
     if cell is None:
         return above
-    own = max(0, cell.local - cell.usage)
+    own = cell.local - cell.usage  # written out: nothing is asked as often as this
+    borrowed = 0
+    if own < 0:
+        own, borrowed = 0, -own
     if cell.borrowing is not None:
-        above = min(above, cell.subtree - cell.local - cell.above + cell.borrowing)
+        limit = cell.subtree - cell.local - borrowed + cell.borrowing
+        above = min(above, limit)
     return own + above
 
 
