@@ -180,8 +180,6 @@ class Ledger:
         if entry.assumed is not None:
             self.consumption.refund(entry.workload.local_queue_key, uid)
         entry.assumed = None
-        entry.told = None  # what it was told may not have arrived
-        self._line_of(entry).remove(uid)
         self.mark_evicting(entry, entry.workload.evicted and entry.workload.assignment is not None)
         self._place(entry)
 
