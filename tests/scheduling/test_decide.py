@@ -166,6 +166,20 @@ def test_preemption_takes_the_least_important_and_gives_back_what_it_can() -> No
     assert state.nodes["a"].used["cpu"] == 2000  # a question leaves no trace
 
 
+def test_who_is_going_already_is_nobody_elses_victim() -> None:
+    state = cluster(("a", "1", {}), ("b", "1", {}))
+    for name, node in (("v1", "a"), ("v2", "b")):
+        state.add_pod(pod(name, priority=1), node)
+    urgent = pod(priority=9)
+    answer = decide(urgent, state)
+    assert isinstance(answer, Refused)
+    first = find_preemption(urgent, answer, state)
+    assert first is not None
+    first.victims[0].terminating = True
+    second = find_preemption(pod("other", priority=9), answer, state)
+    assert second is not None and {first.node, second.node} == {"a", "b"}
+
+
 def test_pods_of_one_shape_are_told_apart_only_by_name() -> None:
     assert pod("a").shape == pod("b").shape
     assert pod("a").shape != pod("a", cpu="2").shape

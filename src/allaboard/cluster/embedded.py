@@ -19,6 +19,7 @@ from allaboard.cluster.server.assembly import assemble
 from allaboard.cluster.server.auth import Authenticator
 from allaboard.cluster.server.bootstrap import bootstrap
 from allaboard.cluster.server.http import HttpServer
+from allaboard.cluster.server.services import Config as ServerConfig
 from allaboard.cluster.server.tls import TlsFiles
 from allaboard.cluster.store.store import Store
 from allaboard.cluster.transport import InProcessTransport
@@ -34,6 +35,7 @@ class ClusterConfig:
     data: Path | None = None  # None: in memory only
     root_ca: str = ""  # PEM, published in every namespace
     parts: frozenset[str] = PARTS  # what runs beside the API server
+    server: ServerConfig | None = None
 
 
 class EmbeddedCluster:
@@ -48,7 +50,7 @@ class EmbeddedCluster:
         """Storage and server: objects can be read and written, nothing acts on them yet."""
         clock, data = self.config.clock, self.config.data
         self.store = Store(clock) if data is None else Store.open(data, clock)
-        self.server = await assemble(clock, self.config.rng, self.store)
+        self.server = await assemble(clock, self.config.rng, self.store, self.config.server)
         await bootstrap(self.server)
 
     async def start(self) -> None:

@@ -13,6 +13,7 @@ from allaboard.api.meta import Json
 from allaboard.api.times import format_micro_time
 from allaboard.clock import rest
 from allaboard.cluster.embedded import PARTS, ClusterConfig, EmbeddedCluster
+from allaboard.cluster.server.services import Config as ServerConfig
 from allaboard.cluster.store.records import Change
 from allaboard.queueing.config import Settings
 from allaboard.runtime.manager import Manager
@@ -22,6 +23,9 @@ from allaboard.sim.queued import install_queueing
 from allaboard.sim.script import Step
 
 Trace = Callable[[Json], None]
+
+# In process no connection ever breaks: bookmarks and watches that end only cost virtual days.
+UNHURRIED = ServerConfig(bookmark_every_s=30 * 86400.0, min_watch_s=30 * 86400.0)
 
 
 class World:
@@ -39,7 +43,7 @@ class World:
         assert isinstance(loop, VirtualLoop), "a world lives in virtual time"
         self.loop = loop
         self.clock = loop.clock()
-        config = ClusterConfig(clock=self.clock, rng=Random(seed), parts=parts)
+        config = ClusterConfig(clock=self.clock, rng=Random(seed), parts=parts, server=UNHURRIED)
         self.cluster = EmbeddedCluster(config)
         self._queueing = queueing
         self._queueing_rng = Random(seed + 1)

@@ -42,7 +42,8 @@ def find_preemption(pod: PodView, refused: Refused, state: ClusterState) -> Pree
 
 def find_victims(pod: PodView, node: NodeView, state: ClusterState) -> tuple[PodView, ...]:
     """The fewest important pods of lower priority whose going makes room; leaves no trace."""
-    lower = [p for p in node.pods.values() if p.priority < pod.priority]
+    # Who is going already makes room for somebody else.
+    lower = [p for p in node.pods.values() if p.priority < pod.priority and not p.terminating]
     lower.sort(key=lambda p: p.order)
     for candidate in lower:
         state.remove_pod(candidate.uid, node.name)

@@ -175,10 +175,12 @@ class Scheduler:
             if isinstance(answer, Bind):
                 self._bind(pod, answer.node)
                 continue
-            preempt = None if pod.shape in refused else self._find_preemption(pod, answer)
+            preempt = self._find_preemption(pod, answer) if answer.resolvable else None
             refused[pod.shape] = answer
             self._park(pod)
             if preempt is not None:
+                for victim in preempt.victims:  # nobody else of this pass counts on them
+                    victim.terminating = True
                 self._spawn(self._displace(pod, answer, preempt))
             else:
                 self._tell_refusal(pod, render_refusal(pod, answer))

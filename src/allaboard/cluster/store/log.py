@@ -8,6 +8,7 @@ more, persist the new `Base`. A crash between any two steps leaves the state bef
 Any error of the disk ends the log. Nothing is retried; see `StoreFailed`.
 """
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -30,6 +31,8 @@ _SLICE = 1_000  # changes compacted in one transaction: some milliseconds
 _CHECKPOINT_BYTES = 8 << 20
 # Shrinking the file pays when much of it is free; small remainders are soon used again.
 _SHRINK_PAGES = 2_000
+
+log = logging.getLogger(__name__)
 
 
 class Forgotten(NamedTuple):
@@ -132,6 +135,7 @@ class Log:
                 f"the store at {self._directory} stopped accepting writes after revision "
                 f"{self.durable}: {error}. Free space or repair the disk, then restart"
             )
+            log.error("%s", self.failure.message)
             self._notify()
 
     def _turn(self) -> bool:
