@@ -252,6 +252,8 @@ def overtaken(log: Log) -> None:
     log.put(workload("second", created=2), "ADDED")
     log.minute = 3
     log.put(admitted(workload("second", created=2)))
+    log.minute = 4
+    log.put(job())
 
 
 def overtaken_by_lower_priority(log: Log) -> None:
@@ -260,6 +262,8 @@ def overtaken_by_lower_priority(log: Log) -> None:
     log.put(workload("higher", created=1, priority=2), "ADDED")
     log.minute = 3
     log.put(admitted(workload("lower", created=1, priority=1)))
+    log.minute = 4
+    log.put(job())
 
 
 def preempted_twice_for_one(log: Log) -> None:
@@ -374,6 +378,17 @@ def test_pods_that_are_not_needed_any_more_are_not_counted() -> None:
     spared["status"]["reclaimablePods"] = [{"name": "main", "count": 1}]
     log.put(spared)
     log.put(admitted(workload("b")), "ADDED")
+    assert log.rules() == []
+
+
+def test_writes_of_one_moment_may_come_in_any_order() -> None:
+    log = opened()
+    overtaken(log)
+    log.lines.pop()
+    log.minute = 3
+    log.put(admitted(workload("first", created=1)))
+    log.minute = 4
+    log.put(job())
     assert log.rules() == []
 
 

@@ -7,7 +7,7 @@ objects as committed. What it finds are values; it never interferes.
 from allaboard.api.meta import Json
 from allaboard.sim.audit.log import Objects, Violation
 from allaboard.sim.audit.rest import at_rest
-from allaboard.sim.audit.rules import RULES
+from allaboard.sim.audit.rules import RULES, still_overtaken
 
 
 class Auditor:
@@ -30,6 +30,7 @@ class Auditor:
 
     def rest(self) -> None:
         """Nothing is under way: what is published and what is there must agree."""
+        self.violations += still_overtaken(self.objects, float("inf"))
         self.violations += at_rest(self.objects, *self._last)
 
 

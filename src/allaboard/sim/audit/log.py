@@ -72,6 +72,7 @@ class Objects:
     workloads_of: dict[str, dict[str, Json]] = field(default_factory=dict)  # owner's uid, own uid
     pods_of: dict[str, dict[str, Json]] = field(default_factory=dict)
     jobs: dict[str, Json] = field(default_factory=dict)  # by uid
+    suspects: list[tuple[float, Violation, Json]] = field(default_factory=list)
     earlier: deque[tuple[float, Quotas]] = field(default_factory=deque)
 
     def take(self, line: Json) -> Commit | None:

@@ -142,6 +142,10 @@ def created(obj: Json) -> float:
     return parse_time(obj["metadata"]["creationTimestamp"])
 
 
+def since(condition: Json | None) -> float:
+    return parse_time(str((condition or {}).get("lastTransitionTime") or "1970-01-01T00:00:00Z"))
+
+
 def requeue_at(workload: Json) -> float | None:
     state = (workload.get("status") or {}).get("requeueState") or {}
     return parse_time(state["requeueAt"]) if state.get("requeueAt") else None

@@ -139,8 +139,16 @@ def runs_admitted(commit: Commit, objects: Objects) -> Found:
     if not reading.is_queued(commit.obj) or (commit.old is not None and _runs(commit.old)):
         return
     own = objects.workloads_of.get(reading.uid(commit.obj), {}).values()
-    if not any(reading.holds(w, "Admitted") and not reading.holds(w, "Evicted") for w in own):
+    if not any(_lets_go(w, commit.at_s) for w in own):
         yield commit.breaks("S4", "an admitted Workload of the Job that starts", _told(own))
+
+
+def _lets_go(workload: Json, at_s: float) -> bool:
+    """Admitted, and not evicted for longer than a writer may need to hear of it."""
+    evicted = reading.condition(workload, "Evicted")
+    is_gone = evicted is not None and evicted["status"] == "True"
+    late = is_gone and reading.since(evicted) + 1 + LAG_S < at_s
+    return reading.holds(workload, "Admitted") and not late
 
 
 def _runs(job: Json) -> bool:
@@ -213,8 +221,21 @@ def not_before_its_time(commit: Commit, objects: Objects) -> Found:
         yield commit.breaks("S11", f"nothing before {format_time(due)}", commit.time)
 
 
+def still_overtaken(objects: Objects, at_s: float) -> Found:
+    """S14, decided later: writes of one moment may come in any order."""
+    due = [suspect for suspect in objects.suspects if suspect[0] + LAG_S < at_s]
+    if due:
+        objects.suspects = [suspect for suspect in objects.suspects if suspect not in due]
+    for _, told, other in due:
+        meta = other["metadata"]
+        now = objects.by_kind["Workload"].get((meta["namespace"], meta["name"]))
+        if now is not None and not reading.holds(now, "QuotaReserved"):
+            yield told
+
+
 def no_overtaking(commit: Commit, objects: Objects) -> Found:
     """S14: in a StrictFIFO queue nobody of equal shape is overtaken."""
+    yield from still_overtaken(objects, commit.at_s)
     if not reservation_appears(commit):
         return
     name = reading.queue_of(commit.obj)
@@ -223,7 +244,8 @@ def no_overtaking(commit: Commit, objects: Objects) -> Found:
         return
     for other in objects.by_kind["Workload"].values():
         if _waits_before(other, commit) and reading.same_shape(other, commit.obj):
-            yield commit.breaks("S14", f"{other['metadata']['name']} first", "overtaken")
+            told = commit.breaks("S14", f"{other['metadata']['name']} first", "overtaken")
+            objects.suspects.append((commit.at_s, told, other))
 
 
 def _waits_before(other: Json, commit: Commit) -> bool:
