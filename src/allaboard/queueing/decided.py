@@ -43,6 +43,7 @@ def reservation_patch(obj: Json, decision: Reserve, queue: ClusterQueue, now: In
         "conditions": _conditions(obj, wanted, now),
         "admission": admission(assignment),
         "resourceRequests": None,
+        "preemptionHold": None,
     }
     checks = [check.name for check in checks_for(queue, assignment)]
     if checks:
@@ -59,9 +60,22 @@ def pending_patch(obj: Json, decision: Park, now: Instant) -> Json | None:
     say = Say(
         reasons.QUOTA_RESERVED, "False", messages.pending_reason(found), messages.pending(found)
     )
-    if says(_current(obj), say):
+    hold = (obj.get("status") or {}).get("preemptionHold")
+    wanted = _hold(decision, hold, now)
+    if says(_current(obj), say) and wanted == hold:
         return None
-    return _patch(obj, {"conditions": _conditions(obj, [say], now)})
+    status: Json = {"conditions": _conditions(obj, [say], now)}
+    if wanted != hold:
+        status["preemptionHold"] = wanted
+    return _patch(obj, status)
+
+
+def _hold(decision: Park, current: Json | None, now: Instant) -> Json | None:
+    """What it preempted for and keeps; a restarted controller reads it from here."""
+    if decision.hold is None:
+        return None
+    since = (current or {}).get("since") or format_time(now)
+    return {**admission(decision.hold), "since": since}
 
 
 def eviction_patch(obj: Json, decision: Evict, paths: tuple[str, str], now: Instant) -> Json:

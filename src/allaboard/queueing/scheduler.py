@@ -31,21 +31,22 @@ from allaboard.core.decisions import (
     Unreserve,
 )
 from allaboard.core.ledger import Ledger
-from allaboard.core.values import LocalQueueKey
+from allaboard.core.values import LocalQueueKey, Policies
 from allaboard.queueing import decided, messages, translate
 from allaboard.queueing.conditions import find
 from allaboard.queueing.outbox import Intent, Outbox
 from allaboard.runtime.informer import Informer
 from allaboard.runtime.manager import Manager
 
+NO_POLICIES = Policies()
 SLICE = 200  # decisions in one go, before others get a turn
 log = logging.getLogger(__name__)
 T = TypeVar("T", bound=Object)
 
 
 class AdmissionScheduler:
-    def __init__(self, manager: Manager) -> None:
-        self.ledger = Ledger()
+    def __init__(self, manager: Manager, policies: Policies = NO_POLICIES) -> None:
+        self.ledger = Ledger(policies)
         self._client, self._clock = manager.client, manager.clock
         self._events = manager.recorder
         self._outbox = Outbox()

@@ -5,6 +5,7 @@ Amounts become integers here (milli-units of CPU, whole units of the rest) and q
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from allaboard.api import quantity
 from allaboard.api.kueue import names, reasons
@@ -18,6 +19,7 @@ from allaboard.api.times import parse_time
 from allaboard.api.types.model import Condition, find_condition
 from allaboard.api.types.pods import NodeSelectorRequirement, PodSpec
 from allaboard.core import values as core
+from allaboard.queueing.config import Settings
 
 BINARY = ("memory", "ephemeral-storage")
 
@@ -91,10 +93,13 @@ def workload(obj: api_workloads.Workload, by_eviction: bool = True) -> core.Work
         queued_at=_queued_at(conditions, created_at, by_eviction),
         active=spec.active,
         finished=_holds(find_condition(conditions, reasons.FINISHED)),
-        may_queue=not _is_false(closed),
+        may_queue=not _is_false(closed)
+        and not _holds(find_condition(conditions, reasons.WAITING_FOR_REPLACEMENT_PODS)),
         requeue_at=_requeue_at(status.requeue_state, closed),
         stopped=_STOPPED.get(closed.reason, "") if closed and _is_false(closed) else "",
         assignment=_assignment(status.admission) if has_quota and status.admission else None,
+        hold=_assignment(status.preemption_hold) if status.preemption_hold else None,
+        held_since=_instant(status.preemption_hold.since) if status.preemption_hold else 0.0,
         reserved_at=_since(reserved),
         admitted=_holds(admitted),
         admitted_at=_since(admitted),
@@ -271,6 +276,23 @@ def _requeue_at(state: api_workloads.RequeueState | None, closed: Condition | No
         return parse_time(state.requeue_at)
     is_retry = closed is not None and closed.reason == reasons.ADMISSION_CHECK
     return _since(closed) if is_retry and _is_false(closed) else None
+
+
+def policies(settings: Settings) -> core.Policies:
+    """What the administrator chose for the whole installation."""
+    fair, usage = settings.fair_sharing, settings.admission_fair_sharing
+    chosen = core.Policies(fair_sharing=fair is not None)
+    if fair is not None:
+        known: dict[str, core.FairStrategy] = {s: s for s in chosen.strategies}
+        chosen = replace(chosen, strategies=tuple(known[s] for s in fair.strategies))
+    if usage is not None:
+        chosen = replace(
+            chosen,
+            usage_half_life_s=usage.half_life_s,
+            usage_sampling_s=usage.sampling_s,
+            resource_weights=usage.weights,
+        )
+    return chosen
 
 
 def _check_state(state: str) -> core.CheckState:

@@ -4,6 +4,7 @@ The same `install` calls that a controller on a real cluster makes; only what we
 done here by a plugin of the API server, in the same place and order.
 """
 
+from dataclasses import replace
 from random import Random
 
 from allaboard.api.errors import AlreadyExists
@@ -15,6 +16,7 @@ from allaboard.api.kueue.types.shared import GROUP
 from allaboard.api.kueue.types.workloads import Workload
 from allaboard.api.kueue.validation import validate
 from allaboard.api.meta import Json, Kind
+from allaboard.api.selectors import selector_of
 from allaboard.api.types.batch import Job
 from allaboard.client.client import Client
 from allaboard.cluster.admission.chain import CREATE, DELETE, AdmissionAttributes, Plugin
@@ -27,11 +29,13 @@ from allaboard.queueing.access import review_access
 from allaboard.queueing.activation import Activation
 from allaboard.queueing.config import Settings
 from allaboard.queueing.jobs import admission as job_rules
+from allaboard.queueing.jobs.batch_job import BatchJobs
 from allaboard.queueing.jobs.install import install as install_jobs
 from allaboard.queueing.jobs.naming import workload_name
 from allaboard.queueing.jobs.settings import Settings as JobSettings
 from allaboard.queueing.queue_controllers import QueueControllers
 from allaboard.queueing.scheduler import AdmissionScheduler
+from allaboard.queueing.translate import policies
 from allaboard.queueing.visibility import Visibility
 from allaboard.runtime.manager import Manager
 
@@ -107,11 +111,12 @@ class QueueingAdmission(Plugin):
         )
 
     def _is_child(self, obj: Json, namespace: str) -> bool:
-        """Made by a Job that is there: proven by its UID, not by what the object says of it."""
+        """Made by a Job that is there: its UID and its selector agree, a claim alone is nothing."""
         for owner in obj["metadata"].get("ownerReferences") or []:
             if owner.get("controller") and owner.get("kind") == "Job":
                 job = self._store.get("jobs.batch", namespace, str(owner.get("name")))
-                return job is not None and job.obj["metadata"]["uid"] == owner.get("uid")
+                known = job is not None and job.obj["metadata"]["uid"] == owner.get("uid")
+                return known and job is not None and BatchJobs().is_parent_of(job.obj, obj)
         return False
 
     def _holds_quota(self, job: Json) -> bool:
@@ -129,13 +134,16 @@ async def install_queueing(cluster: EmbeddedCluster, settings: Settings, rng: Ra
         manage_jobs_without_queue_name=settings.manage_jobs_without_queue_name,
         pods_ready=settings.pods_ready is not None,
     )
+    if settings.managed_namespaces is not None:
+        chosen = selector_of(settings.managed_namespaces)
+        jobs = replace(jobs, namespace_selector=chosen)
     await define_kinds(cluster)
     cluster.server.services.admission.insert(
         QueueingAdmission(cluster.store, jobs), before="MutatingAdmissionWebhook"
     )
     client = Client(InProcessTransport(cluster.server, AGENT, CONTROLLER), AGENT)
     manager = Manager(client, cluster.config.clock, rng, AGENT)
-    scheduler = AdmissionScheduler(manager)
+    scheduler = AdmissionScheduler(manager, policies(settings))
     QueueControllers(manager, scheduler.ledger)
     Activation(manager)
     install_jobs(manager, jobs)
