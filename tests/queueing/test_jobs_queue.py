@@ -177,6 +177,9 @@ def test_a_job_in_a_queue_that_does_not_exist_waits_and_disturbs_nobody() -> Non
         assert times(trace, "Job", "fine", is_complete)
         lost = await world.client.get(Job.KIND, "lost", "default")
         assert lost["spec"]["suspend"] is True
+        workloads = (await world.client.list(Workload.KIND, "default")).items
+        told = [c["message"] for w in workloads for c in w["status"]["conditions"]]
+        assert "LocalQueue nowhere doesn't exist" in told
 
     play([*queue("a", "2"), job("lost", "nowhere", 1), job("fine", "a", 1)], check, until_s=3600)
 

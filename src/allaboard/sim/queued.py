@@ -35,6 +35,7 @@ from allaboard.queueing.jobs.naming import workload_name
 from allaboard.queueing.jobs.settings import Settings as JobSettings
 from allaboard.queueing.queue_controllers import QueueControllers
 from allaboard.queueing.scheduler import AdmissionScheduler
+from allaboard.queueing.strays import Strays
 from allaboard.queueing.translate import policies
 from allaboard.queueing.visibility import Visibility
 from allaboard.runtime.manager import Manager
@@ -146,6 +147,7 @@ async def install_queueing(cluster: EmbeddedCluster, settings: Settings, rng: Ra
     scheduler = AdmissionScheduler(manager, policies(settings))
     QueueControllers(manager, scheduler.ledger)
     Activation(manager)
+    Strays(manager, scheduler.ledger)
     install_jobs(manager, jobs)
     workloads = manager.informers.of(Workload.KIND)
     visibility = Visibility(scheduler.ledger, workloads.get, review_access(client))
