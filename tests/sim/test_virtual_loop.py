@@ -88,14 +88,17 @@ def test_a_cancelled_timeout_keeps_nothing_alive() -> None:
 
 
 def test_a_cancelled_rest_leaves_no_timer_behind() -> None:
-    async def main() -> None:
+    """Had its timer stayed, the loop would have jumped to it before falling idle."""
+
+    async def main() -> tuple[float, int]:
         task = asyncio.ensure_future(rest(50))
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         await loop().wait_idle()
+        return loop().time(), loop().timers_alive
 
-    run_virtual(main())
+    assert run_virtual(main()) == (0.0, 0)
 
 
 TRACE = """
